@@ -7,7 +7,7 @@ use super::plan::find_labelled;
 use super::read::{cut_thoughts, may_begin_tag, strip_thoughts, thought_tag};
 
 /// Words beside a call are mostly fewer, in characters. An answer that is longer is shown as it comes.
-const BESIDE_A_CALL: usize = 200;
+const BESIDE_A_CALL: usize = 80;
 
 /// Where in a reply its words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -82,7 +82,7 @@ pub(crate) fn parse_words(text: &str, max_bytes: usize) -> Result<String, Contra
 }
 
 /// The tags between which reasoning models think aloud.
-const THOUGHT_TAGS: [&str; 3] = ["think", "thinking", "reasoning"];
+const THOUGHT_TAGS: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 /// Longest thought tag, in bytes.
 const MAX_TAG_BYTES: usize = 16;
 
@@ -93,7 +93,7 @@ pub(super) fn thought_tag(text: &str, at: usize) -> Option<(bool, usize)> {
 
 fn parse_tag(rest: &str) -> Option<(bool, usize)> {
     let end = rest.bytes().take(MAX_TAG_BYTES).position(|byte| byte == b'>')?;
-    let name = rest[..end].strip_prefix('<')?;
+    let name = rest[..end].strip_prefix('<')?.trim_matches('|');
     let opens = !name.starts_with('/');
     let name = name.trim_start_matches('/').trim();
     THOUGHT_TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name)).then_some((opens, end + 1))
@@ -168,8 +168,8 @@ pub(super) fn deserialize_texts<'de, D: Deserializer<'de>>(source: D) -> Result<
 }
 
 /// Parses the JSON object of a reply as `T`: the reply itself or, if it is wrapped in a code fence or in
-/// prose, the one outermost object in it that fits. Thoughts are not read. A reply that says two different
-/// things says nothing. The error is about the largest object found if none fits; else about the whole reply.
+/// prose, the one outermost object in it that fits. Thoughts and what stands in quotation marks are not taken. A
+/// reply that says two different things says nothing, also where one of them does not fit. The error is about the largest object found if none fits; else about the whole reply.
 pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) -> Result<T, ContractError> {
     check_size(text, max_bytes)?;
     // Nearly every reply is just the object, so that is tried first and without path tracking.
@@ -197,7 +197,11 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
     let holds_fit =
         |object: &str| serde_json::from_str(object).is_ok_and(|value: Value| any_part_fits::<T>(&value));
     let problem = match (fits, doubt) {
-        (Some(_), None) if misfits.iter().copied().any(holds_fit) => SEVERAL.to_owned(),
+        (Some((_, first)), None)
+            if misfits.iter().any(|other| holds_fit(other) || shares_field(first, other)) =>
+        {
+            SEVERAL.to_owned()
+        }
         (Some((value, _)), None) => return Ok(value),
         (Some(_), Some(problem)) => problem,
         (None, doubt) => {
@@ -223,6 +227,13 @@ fn any_part_fits<T: DeserializeOwned>(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(fits),
         _ => false,
     }
+}
+
+/// Whether two objects speak of the same: a field of the one is a field of the other.
+fn shares_field(one: &str, other: &str) -> bool {
+    let fields = |text| serde_json::from_str::<serde_json::Map<String, Value>>(text).unwrap_or_default();
+    let known = fields(one);
+    fields(other).keys().any(|field| known.contains_key(field))
 }
 
 fn is_same_json(one: &str, other: &str) -> bool {
@@ -303,7 +314,7 @@ fn find_objects(text: &str) -> Objects<'_> {
                     let read = error_offset(rest, &error);
                     let problem = format!("expected a JSON object, found JSON that does not parse ({error})");
                     // A brace that no key follows is a word of the prose.
-                    if rest[1..].trim_start().starts_with('"') {
+                    if begins_with_key(rest[1..].trim_start()) {
                         found.doubt.get_or_insert_with(|| problem.clone());
                     }
                     found.note_broken(read, problem);
@@ -315,6 +326,10 @@ fn find_objects(text: &str) -> Objects<'_> {
                 _ => {
                     from = start + values.byte_offset();
                     found.whole.push(&text[start..from]);
+                    if is_quoted(&text[..start], &text[from..]) {
+                        let problem = "expected one JSON object, found one in quotation marks";
+                        found.doubt.get_or_insert_with(|| problem.to_owned());
+                    }
                 }
             }
         }
@@ -323,6 +338,19 @@ fn find_objects(text: &str) -> Objects<'_> {
         found.doubt = Some("expected a JSON object, found a reply that ends in a thought".to_owned());
     }
     found
+}
+
+/// Whether what follows a brace is a key, in the quotation marks of JSON, in others, or in none.
+fn begins_with_key(text: &str) -> bool {
+    let name = text.trim_start_matches(['\'', '‘', '“', '`']);
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+    let rest = name[end..].trim_start_matches(['\'', '’', '”', '`']).trim_start();
+    text.starts_with('"') || end > 0 && rest.starts_with([':', '='])
+}
+
+/// Whether what stands between these two is said to be what somebody else said.
+fn is_quoted(before: &str, behind: &str) -> bool {
+    before.ends_with(['"', '\'', '“', '‘', '«']) && behind.starts_with(['"', '\'', '”', '’', '»'])
 }
 
 fn count_opening_tags(text: &str) -> usize {

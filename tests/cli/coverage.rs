@@ -62,7 +62,7 @@ fn edge_that_is_neither_taken_nor_explained_is_named_and_the_code_is_1() {
     let home = runs();
     let said = home.check(&["coverage", "runs"], 1);
     assert!(said.stdout.starts_with("validated: ") && !said.stdout.contains(TAKEN), "{}", said.stdout);
-    said.prints(&[&*format!("  {EDGE} not taken\n"), " by 1 fixtures\n"]);
+    said.prints(&[&*format!("  {EDGE} not taken\n"), " by 1 fixture\n"]);
     let said = home.check(&["coverage", "--all", "runs"], 1);
     assert_eq!(lines_with(&said, " by 0 fixtures").len(), agents::names().count() - 1);
     assert_eq!(lines_with(&home.check(&["coverage", "runs"], 1), " by 0 fixtures"), Vec::<&str>::new());

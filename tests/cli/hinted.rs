@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli_support::{Home, Said};
+use crate::cli_support::{Home, Said, check};
 use crate::support::{Answer, Server};
 use crate::world::{GOOD, PLAN, SUM};
 
@@ -59,6 +59,15 @@ fn hinted_command_repeats_no_password_of_an_address() {
     let said = Home::new().program().args(["run", "--base-url", &url, "--model", "m", SUM]).output().unwrap();
     let stderr = String::from_utf8(said.stderr).unwrap();
     assert!(!stderr.contains("hunter22"), "{stderr}");
+    // Without the address the command would ask another server, with the key.
+    let home = Home::new();
+    let url = format!("{}?api-version=1", server.url());
+    let said = home.check(&["run", "--base-url", &url, "--model", "m", SUM], 3);
+    let command = hinted(&said, "  goes on where it stopped");
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    assert!(command.ends_with(&["--base-url", "URL"]), "{command:?}");
+    let mut program = home.program();
+    check(program.env("OPENAI_API_KEY", "sk-0123456789").args(command), "", 2).complains(&["\"URL\""]);
 }
 
 #[test]
@@ -100,4 +109,8 @@ fn hint_names_no_folder_where_one_is_searched() {
     home.check(&["run", "What is the zebra password?"], 1).complains(&["--docs DIR"]);
     let said = home.check(&["run", "--docs", "notes", "--agent", "supervised", "a report on giraffes"], 0);
     said.complains(&["--docs is not used: the agent supervised has no tool that searches documents"]);
+    home.write("c.md", "# 제1조 (목적)\n본문\n");
+    home.check(&["run", "--contract", "c.md", "2+2"], 0)
+        .complains(&["--contract is not used: the agent validated has no tool that reads one"]);
+    home.refuses(&["run", "--contract", "none.md", "2+2"], &["none.md: expected a contract in a file"]);
 }

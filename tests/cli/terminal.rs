@@ -264,6 +264,27 @@ fn chat_answers_asks_and_ends_with_the_input() {
 }
 
 #[test]
+fn question_of_a_chat_that_is_stopped_goes_on_where_it_was() {
+    let home = Home::new();
+    let hangs_once = |nth| if nth == 0 { Answer::silence() } else { Answer::reply("no plan") };
+    let server = Server::start(move |_, nth| hangs_once(nth));
+    let model = ["--base-url", &server.url(), "--model", "m"];
+    let mut terminal = Terminal::run(&home, &[&["chat"][..], &model].concat());
+    terminal.sees("> ");
+    terminal.types("6*7은?");
+    terminal.sees("asking the planner");
+    terminal.presses_control('c');
+    terminal.sees("/resume goes on with it");
+    terminal.sees("> ");
+    terminal.types("/resume");
+    terminal.sees("the run ended without an answer");
+    terminal.sees("> ");
+    terminal.types("exit");
+    terminal.ends(1);
+    assert!(server.count() > 1);
+}
+
+#[test]
 fn line_of_the_chat_is_edited_and_recalled_and_ctrl_c_clears_it() {
     let home = Home::new();
     let mut terminal = Terminal::run(&home, &["chat", "--offline", "--tools", "calc"]);

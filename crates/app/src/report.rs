@@ -244,7 +244,7 @@ impl RunInfo<'_> {
             ErrorCode::DeadlineExceeded => Some("`deadline_seconds` in the spec's limits sets the time"),
             _ => Some("--trace shows each transition").filter(|_| !self.shows_trace),
         };
-        let problem = format!("the run ended without an answer: {why}");
+        let problem = format!("the run ended without an answer: {}", one_line(&why));
         Error { hint: hint.map(str::to_owned), ..Error::new(class, problem) }
     }
 
@@ -272,12 +272,18 @@ impl RunInfo<'_> {
             "with --thread NAME or --journal FILE the run could have been resumed".to_owned()
         });
         let advice = match interrupted.cause.cause {
+            Cause::Authentication if interrupted.cause.message.contains("407") => {
+                "check the name and password of the proxy in HTTPS_PROXY or HTTP_PROXY; "
+            }
             Cause::Authentication => {
                 "check the key in OPENAI_API_KEY, or the variable that --api-key-env names; "
             }
             Cause::Quota => "check the account's quota and credit; ",
             Cause::NotFound => "check --base-url (it usually ends in /v1) and --model; ",
-            Cause::Connection => "check that the server runs and --base-url is its address; ",
+            Cause::Connection => {
+                "check that the server runs, --base-url is its address and `ca_file` holds its certificate if that is \
+                 your own; "
+            }
             Cause::Timeout => "call_timeout_seconds in the configuration file gives it more time; ",
             Cause::BadResponse => "check that --base-url is an OpenAI-compatible server; ",
             _ => "",
@@ -286,7 +292,7 @@ impl RunInfo<'_> {
             Cause::Stopped => Class::Cancelled,
             _ => Class::Interrupted,
         };
-        Error::new(class, interrupted).hint(format!("{advice}{hint}"))
+        Error::new(class, one_line(&interrupted.to_string())).hint(format!("{advice}{hint}"))
     }
 }
 
@@ -305,6 +311,11 @@ pub fn last_state(result: &Result<Run, Stopped>) -> Option<&State> {
         Err(Stopped::Interrupted(interrupted)) => Some(&interrupted.state),
         result => ended_run(result).map(Run::state),
     }
+}
+
+/// What a model or a server said, so that no line of it passes for one of the program's.
+fn one_line(said: &str) -> String {
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn doubt_hint(commands: String) -> String {

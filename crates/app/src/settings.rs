@@ -50,10 +50,13 @@ impl Overrides {
     /// The flags as they can be typed, each with a blank before it.
     pub fn flags(&self) -> String {
         let Overrides { model, base_url, api_key_env, offline, docs, contract, standard, no_cache } = self;
-        // An address with a password in it is not said.
-        let base_url = base_url.as_ref().filter(|url| show_address(url) == **url);
-        let texts =
-            [("model", model.as_ref()), ("base-url", base_url), ("api-key-env", api_key_env.as_ref())];
+        // An address with a password in it is not said, and without one the command must not ask another server.
+        let base_url = base_url.as_ref().map(|url| match show_address(url) == *url {
+            true => url.as_str(),
+            false => "URL",
+        });
+        let model = model.as_deref();
+        let texts = [("model", model), ("base-url", base_url), ("api-key-env", api_key_env.as_deref())];
         let paths = [("docs", docs), ("contract", contract), ("standard", standard)];
         let texts = texts.into_iter().filter_map(|(name, text)| Some(flag(name, text?)));
         let paths = paths.iter().filter_map(|(name, path)| Some(flag(name, path.as_ref()?.display())));
@@ -117,6 +120,12 @@ impl Settings {
         }
         file.contract = args.contract.clone().or(file.contract);
         file.standard = args.standard.clone().or(file.standard);
+        for (name, path) in [("contract", &file.contract), ("standard", &file.standard)] {
+            if let Some(path) = path.as_ref().filter(|path| !path.is_file()) {
+                let problem = format!("{}: expected a contract in a file", path.display());
+                return Err(Error::unusable(problem).hint(format!("name an existing file with --{name}")));
+            }
+        }
         file.currency = file.currency.filter(|currency| !currency.trim().is_empty());
         let cache = file.cache.folder.or_else(|| user_cache_folder("replies"));
         file.cache.folder = cache.filter(|_| !args.no_cache);

@@ -232,7 +232,10 @@ fn coverage_lines(report: &[Covered], stale: &[Reason]) -> Vec<String> {
     let mut lines = Vec::new();
     for Covered { agent, fixtures, reachable, missing } in report {
         let taken = reachable - missing.len();
-        lines.push(format!("{agent}: {taken} of {reachable} edges taken by {fixtures} fixtures"));
+        lines.push(format!(
+            "{agent}: {taken} of {reachable} edges taken by {}",
+            text::count(*fixtures as u64, "fixture")
+        ));
         for Missing { edge, reason } in missing {
             let why = reason.as_ref().map_or_else(|| "not taken".to_owned(), |why| format!("({why})"));
             lines.push(format!("  {}", text::line(&format!("{edge}  {why}"))));

@@ -83,7 +83,8 @@ impl Conversation {
     }
 
     fn handle<'a>(&'a self, session: &'a Session<'_>) -> ThreadHandle<'a> {
-        let cancel = session.begin(self.location(), None);
+        // A conversation in memory lasts as long as the chat.
+        let cancel = session.begin_kept(self.location(), true);
         self.stored.threads.at(&self.stored.thread).observer(&session.screen).cancelled_by(cancel)
     }
 
@@ -280,7 +281,8 @@ impl Chat<'_> {
         }
         let exit = result.and_then(|result| self.conclude(line, &result)).unwrap_or_else(|error| {
             // The hints for a single run (a journal, other flags) do not help here.
-            let hint = error.hint.filter(|_| !self.talk.in_memory);
+            let goes_on = self.talk.unfinished().map(|_| "/resume goes on with it".to_owned());
+            let hint = if self.talk.in_memory { goes_on } else { error.hint };
             self.complain_of(&Error { hint, ..error })
         });
         self.show_new_question();

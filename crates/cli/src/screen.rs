@@ -226,6 +226,9 @@ impl Screen {
             TraceLine::ReplanTrigger { replan_count, .. } => {
                 self.say(Look::Warn, &format!("REPLAN {replan_count}"));
             }
+            TraceLine::Skip { tool, same_as, .. } => {
+                self.detail(Look::Dim, &format!("{tool} skipped"), &format!("the same as {same_as}"));
+            }
             TraceLine::Repair { of, repair, error } => {
                 self.detail(Look::Warn, &format!("repair {repair} of the reply to {of}"), error);
             }
@@ -295,7 +298,8 @@ impl Observer for Screen {
             Signal::Retrying { span, error, most, delay } => {
                 self.printed.take();
                 let mark = format!("try {} of {most} in {} s", error.tries + 1, delay.as_secs_f64().ceil());
-                self.detail(Look::Warn, &mark, &format!("{}: {}", error.cause, error.message));
+                let why = text::line(&format!("{}: {}", error.cause, error.message));
+                self.voice.say(&format!("  {}  {why}", self.style.paint(Look::Warn, &mark)));
                 if span.effect.step().is_none() {
                     self.spin(None, &format!("{} waits for another try", span.asked));
                 }

@@ -81,10 +81,14 @@ impl<'a> Session<'a> {
 
     /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
     pub fn begin(&self, location: RunLocation<'_>, fixture: Option<&Path>) -> CancelToken {
+        self.begin_kept(location, fixture.is_some() || location.resume_command().is_some())
+    }
+
+    /// As [`begin`](Session::begin). A run that `is_kept` is stopped to be gone on with.
+    pub fn begin_kept(&self, location: RunLocation<'_>, is_kept: bool) -> CancelToken {
         self.listen();
         self.screen.begin();
         let (token, resume) = (CancelToken::new(), location.resume_command());
-        let is_kept = fixture.is_some() || resume.is_some();
         self.screen.stop.replace(Some(token.clone()));
         *lock(&self.running) = Stops { token: Some(token.clone()), is_kept, resume };
         token
