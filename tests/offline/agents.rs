@@ -180,6 +180,16 @@ fn an_agent_extracts_what_answers_its_task_with_its_source() {
         "강남 아파트의 평균 시세는 20억 원이다. 부산에는 바다가 있다. [1]\n\n출처:\n[1] 시세.md#강남"
     );
 
+    // A task that holds the question is about it, and not about what else it says.
+    for (question, task) in [
+        ("강남 시세는 얼마인가?", "답변 작성: 강남 시세는 얼마인가?"),
+        ("What is 강남 시세?", "write the answer: What is 강남 시세? (in other words)"),
+    ] {
+        let payload = json!({"user_question": question, "task": task, "tool_results": [docs(text)]});
+        let answer = work("document_team", &payload);
+        assert!(answer.starts_with("강남 아파트의 평균 시세는 20억 원이다."), "{answer}");
+    }
+
     // The next one works on that, and the source goes along.
     let result = json!({"step_index": 1, "tool": "analysis_team", "status": "completed", "output": found});
     let payload = json!({"user_question": "강남 시세 보고서", "task": "강남 시세 보고서 작성", "input": found,

@@ -123,6 +123,13 @@ fn a_question_that_names_nothing_needs_no_results() {
     check("안녕", &last, true);
     check("What is a journal?", &last, false);
     check("저널이 뭐야?", &[], false);
+    for nothing in ["?", "!!!", "What is it?", "내용이 뭐야?"] {
+        let verdict = check(nothing, &last, false);
+        assert!(
+            verdict.reason.contains("names nothing") || verdict.reason.contains("말이 없"),
+            "{verdict:?}"
+        );
+    }
 }
 
 #[test]
@@ -143,4 +150,106 @@ fn a_korean_verb_is_known_in_any_form_and_is_not_what_was_asked() {
     {
         check_texts(question, &texts, false);
     }
+}
+
+const POOL: &str = "The day ticket costs 9 euros. The small locker costs 2 euros. The pool opened in 1987 and was rebuilt in 2019. The large hall has 40 seats.";
+const 수영장: &str = "일일권은 9천 원이다. 작은 사물함은 2천 원이다. 수영장은 1987년에 문을 열었고 2019년에 다시 지었다. 지난 회장은 김철수였고 지금 회장은 이영희이다.";
+
+#[test]
+fn what_tells_one_thing_from_another_is_insisted_on() {
+    for (question, ok) in [
+        ("How much does the small locker cost?", true),
+        ("How much does the big locker cost?", false),
+        ("How much does the old locker cost?", false),
+        ("How much does the other locker cost?", false),
+        ("How much does the new day ticket cost?", false),
+        ("How many seats does the big hall have?", true),
+        ("How much does the ticket cost?", true),
+    ] {
+        check_texts(question, &[POOL], ok);
+    }
+    for (question, ok) in [
+        ("작은 사물함은 얼마인가요?", true),
+        ("큰 사물함은 얼마인가요?", false),
+        ("새 사물함은 얼마인가요?", false),
+        ("다른 사물함은 얼마인가요?", false),
+        ("첫 회장은 누구인가?", false),
+        ("옛 회장은 누구인가?", false),
+        ("지금 회장은 누구인가?", true),
+    ] {
+        check_texts(question, &[수영장], ok);
+    }
+}
+
+#[test]
+fn a_date_stands_in_the_sentence_that_answers() {
+    let club = "The meeting is on 11 April. The meeting in May was cancelled. It is held at noon.";
+    let library = "The library opens at 9:30 on weekdays. It is closed on Sundays.";
+    let 회의 = "회의는 4월에 연다. 5월 회의는 취소되었다.";
+    for (question, text, ok) in [
+        ("Was the meeting in April cancelled?", club, false),
+        ("Was the meeting in May cancelled?", club, true),
+        ("What time is the meeting in May held?", club, true),
+        ("What time does the library close on weekdays?", library, false),
+        ("Is the library closed on Sundays?", library, true),
+        ("4월 회의는 취소되었나?", 회의, false),
+        ("5월 회의는 취소되었나?", 회의, true),
+    ] {
+        check_texts(question, &[text], ok);
+    }
+}
+
+#[test]
+fn an_answer_is_of_the_kind_that_is_asked_for() {
+    for (question, ok) in [
+        ("When was the pool rebuilt?", true),
+        ("Who rebuilt the pool?", false),
+        ("What time does the pool open?", false),
+        ("How was the pool rebuilt?", false),
+        ("Is the pool open today?", false),
+        ("How many lockers are there?", false),
+        ("How big is the small locker?", false),
+        ("How many seats are in the large hall?", true),
+    ] {
+        check_texts(question, &[POOL], ok);
+    }
+    check_texts("수영장은 누가 지었나?", &[수영장], false);
+    check_texts("수영장은 언제 다시 지었나?", &[수영장], true);
+    check_texts("사물함은 몇 개인가?", &[수영장], false);
+    for (question, text) in [
+        ("Who rebuilt the pool?", "The pool was rebuilt by Ada."),
+        ("Who rebuilt the pool?", "In 2019 Ada rebuilt the pool."),
+        ("Who may use the pool?", "The pool is open to members."),
+        ("수영장은 누가 지었나?", "수영장은 김철수가 지었다."),
+        ("How was the pool rebuilt?", "The pool was rebuilt with steel."),
+        ("How big is the budget?", "The budget is 2,400 euros."),
+        ("How many lockers are there?", "There are 40 lockers at 2 euros."),
+    ] {
+        check_texts(question, &[text], true);
+    }
+}
+
+#[test]
+fn a_rejection_says_only_what_is_true() {
+    let server = "The server `heron` has 64 GB of memory. The backup server is `stork`.";
+    for (question, text, expected) in [
+        (
+            "How much memory does stork have?",
+            server,
+            "What was found speaks of \"memory\", \"stork\", and does not say",
+        ),
+        ("How much memory does pelican have?", server, "Nothing was found about \"pelican\"."),
+        (
+            "순대는 포장하면 얼마예요?",
+            "| 메뉴 | 가격 |\n| --- | --- |\n| 순대 | 5,000원 |\n\n포장하면 500원을 깎아 준다.",
+            "\"순대\", \"포장\"에 대한 내용은 있지만",
+        ),
+        ("작은 사물함은 3천 원인가?", 수영장, "\"3\"에 대한 내용은 찾지 못했습니다."),
+    ] {
+        let verdict = check_texts(question, &[text], false);
+        assert!(verdict.reason.starts_with(expected), "{verdict:?}");
+    }
+    // None of them may be missing by itself.
+    let verdict = check_texts("What is the fine for a late DVD?", &[], false);
+    assert_eq!(verdict.reason, "Nothing was found that speaks of \"fine\", \"late\", \"DVD\" together.");
 }

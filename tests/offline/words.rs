@@ -63,6 +63,8 @@ const EXPRESSIONS: &str = "What is 345*872? => 345*872 | 12/4+9 은 얼마야? =
     Compute 10-3. => 10-3 | 24/7 = ? => 24/7 | sqrt(16)+2 => sqrt(16)+2 | What is -3 + 4? => -3 + 4
     5! 은? => 5! | How much is $12.50 * 3? => 12.50 * 3 | 3 km + 200 m => 3 km + 200 m
     3킬로미터 + 200미터 => 3 km + 200 m | What is 3x4? => 3*4 | 2*pi => 2*pi | log(1000)*2 => ln(1000)*2 | log10(1000)*2 => log10(1000)*2 | 7//2 => floor(7/2)
+    twenty percent of 50 => 20% of 50 | half of 90 => 90 / 2 | twice 21 => 2 * 21 | 20 C in F => 20 celsius in fahrenheit
+    5천 원의 20%는 얼마야? => 20% of 5000 | 1만 5천 원의 10%는? => 10% of 15000
     3 plus 4 plus 5 => 3 + 4 + 5 | 13 divided by 4 plus nine => 13 / 4 + 9
     What is 2 to the power of 8? => 2 ^ 8 | the square root of 144 => sqrt(144)
     the cube root of 27 => cbrt(27) | 9 squared => 9^2 | 15% of 80 => 15% of 80
@@ -91,6 +93,30 @@ const NO_EXPRESSIONS: &str = "What happened on 2024-05-01? | Is 12/25/2024 a hol
     2024년 3/4분기 실적은? | It took 3 hours 20 minutes, why? | max_replans = 2 means what? | Solve x+5*3
     What do you get for ages 18+ in the park? | How many days is the trial? | 10% off | 1914-1918 전쟁의 원인은?
     the plan-then-execute agent";
+
+#[test]
+fn what_no_document_says_is_declined_and_not_looked_for() {
+    for question in [
+        "days until Christmas",
+        "What date is next Tuesday?",
+        "다음 주 화요일은 며칠이야?",
+        "1e400",
+        "3 + five hundred",
+        "fifty percent of 80",
+        "삼백 더하기 이십은?",
+    ] {
+        let payload =
+            json!({"user_question": question, "tool_results": [offline_specs::docs(&[("a.md", question)])]});
+        let text = ask(&shipped("validated", RoleName::Validator), &payload, &[]).text;
+        assert!(
+            text.contains("calendar")
+                || text.contains("달력")
+                || text.contains("expression")
+                || text.contains("식은"),
+            "{text}"
+        );
+    }
+}
 
 fn has_value(expression: &str) {
     let input = json!(expression);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::judge::judge;
 use super::lexicon::Duty;
 use super::payload::{Payload, completed, str_of};
+use super::planner::MAX_QUERY;
 use super::question::{Question, is_work};
 use super::results::Results;
 use super::terms::{query, strongest};
@@ -53,11 +54,13 @@ fn material(payload: &Payload<'_>) -> Vec<Value> {
     first.chain(records).collect()
 }
 
-/// What the task is about. A task that names nothing but work is about the question.
+/// What the task is about. A task that holds the question or names nothing but work is about the question.
 fn subject(task: &str, payload: &Payload<'_>, results: &Results) -> Question {
     let parse = |text| Question::parse(text, results.calculated()).without_work();
     let subject = parse(task);
-    if subject.terms().iter().any(|term| term.weight > 1 && !is_work(&term.text)) {
+    let asks = line(payload.question, MAX_QUERY);
+    let hands_on = task.contains(asks.trim_end_matches('…').trim());
+    if !hands_on && subject.terms().iter().any(|term| term.weight > 1 && !is_work(&term.text)) {
         return subject;
     }
     Question { text: subject.text, korean: subject.korean, ..parse(payload.question) }

@@ -12,7 +12,7 @@ use super::markdown::{UnitKind, units};
 use super::question::{Part, Question};
 use super::reading::{Line, Pick, Reading, goes_on};
 use super::results::Passage;
-use super::talk::{articles, paragraph};
+use super::talk::{articles, has_paragraph as has, paragraph};
 use super::terms::Term;
 
 const MAX_PICKS: usize = 5;
@@ -69,8 +69,13 @@ impl<'q> Evidence<'q> {
                 evidence.found.extend(&part.terms);
                 asked.answers.extend(best);
             } else if !part.beside {
-                evidence.lacking.extend(missing);
-                evidence.unsaid |= !shown;
+                // What stands elsewhere was found, and what was asked about it was not.
+                let stands = |term: &&Term| {
+                    shelf.iter().flat_map(|reading| &reading.lines).any(|line| line.speaks_of(term))
+                };
+                let nowhere: Vec<&Term> = missing.iter().copied().filter(|term| !stands(term)).collect();
+                evidence.unsaid |= !shown || nowhere.is_empty();
+                evidence.lacking.extend(if nowhere.is_empty() { insisted(part) } else { nowhere });
                 let quote = |&(passage, line): &(usize, usize)| shelf[passage].lines[line].pick(passage);
                 evidence.nearest = evidence.nearest.or_else(|| best.first().map(quote));
             }
@@ -81,11 +86,16 @@ impl<'q> Evidence<'q> {
     }
 }
 
+/// The terms that an answer to a part must speak of; if there are none, all of them.
+fn insisted(part: &Part) -> Vec<&Term> {
+    let insists = part.terms.iter().any(Term::is_insisted);
+    part.terms.iter().filter(|term| term.is_insisted() || !insists).collect()
+}
+
 /// The sentences that speak most of a part, what they leave out of what it insists on, and whether they have the
 /// form of an answer or leave something out.
 fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>, Vec<&'q Term>, bool) {
-    let insists = part.terms.iter().any(Term::is_insisted);
-    let asked: Vec<&Term> = part.terms.iter().filter(|term| term.is_insisted() || !insists).collect();
+    let asked = insisted(part);
     let mut ranked = Vec::new();
     for (passage, reading) in shelf.iter().enumerate() {
         for (at, line) in
@@ -95,33 +105,36 @@ fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>
             let lacks: u32 = missing.iter().map(|term| term.weight).sum();
             let denies = table("negations").are_in(&line.lower);
             let shown = part.frame.is_none_or(|frame| denies || frame.is_shown_in(&line.lower));
-            let shown = shown || line.answers(part, &asked);
+            let who = part.frame.is_some_and(Frame::asks_who);
+            let shown = shown && (!who || line.names_someone(&part.terms)) || line.answers(part, &asked);
             let own: u32 = part.terms.iter().filter(|term| line.shows(term)).map(|term| term.weight).sum();
             let around = line.around.weight(&part.terms);
-            let all = part.terms.iter().filter(|term| line.shows(term) || line.around.has(term));
+            let all = part.terms.iter().filter(|term| line.speaks_of(term));
             let all: u32 = all.map(|term| term.weight).sum();
             if own > 0 || part.frame.is_some() && around > 0 || line.unit.opens && around > 1 {
-                ranked.push(((Reverse(lacks), shown, all, own), (passage, at), missing));
+                // Who did it stands where it is said.
+                ranked.push((
+                    (Reverse(lacks), if who { all } else { 0 }, shown, all, own),
+                    (passage, at),
+                    missing,
+                ));
             }
         }
     }
     let Some((most, place, missing)) = ranked.iter().max_by_key(|(rank, ..)| *rank).cloned() else {
         return (Vec::new(), asked, true);
     };
-    if most.0 == Reverse(0) && !most.1 {
+    if most.0 == Reverse(0) && !most.2 {
         return (vec![place], asked, false);
     }
-    let best = ranked.iter().filter(|(rank, ..)| (rank.0, rank.1, rank.2) == (most.0, most.1, most.2));
+    let best = ranked.iter().filter(|(rank, ..)| (rank.0, rank.2, rank.3) == (most.0, most.2, most.3));
     (best.map(|(_, place, _)| *place).collect(), missing, true)
 }
 
 /// The articles that a question names by their numbers, whole.
 fn quote_articles(question: &Question, passages: &[Passage]) -> Vec<Pick> {
     let asked = articles(&question.text);
-    let lacks = |passage: &Passage| {
-        let paragraph = paragraph(&question.text).filter(|_| passage.text.contains('①'));
-        paragraph.is_some_and(|mark| !passage.text.contains(mark))
-    };
+    let lacks = |passage: &Passage| paragraph(&question.text).is_some_and(|mark| !has(&passage.text, mark));
     let is_asked = |passage: &Passage| {
         articles(&passage.source).iter().any(|own| asked.contains(own)) && !lacks(passage)
     };

@@ -22,32 +22,37 @@ struct Tables {
 pub(super) struct Frame(usize);
 
 struct Frames {
-    /// What asks for an answer of this kind, and what shows one.
-    frames: Vec<[Regex; 2]>,
-    /// The place of the frame that asks for all there is.
+    /// What asks for an answer of this kind, what shows one, and what does not although it looks like it.
+    frames: Vec<[Regex; 3]>,
+    /// The places of the frames that ask for all there is and for a person.
     open: usize,
+    person: usize,
     paraphrases: HashMap<String, Vec<Regex>>,
 }
 
 static FRAMES: LazyLock<Frames> = LazyLock::new(|| {
     let tables: Tables = parse(include_str!("tables/frames.toml"));
     let regex = |pattern: &str| regex(pattern, &tables.placeholders);
-    let frames = tables.frame.iter().map(|frame| ["asks", "shows"].map(|key| regex(&frame[key]))).collect();
-    let open = tables.frame.iter().position(|frame| frame["name"] == "open").unwrap_or_default();
+    let read = |frame: &BTreeMap<String, String>| {
+        ["asks", "shows", "ignores"].map(|key| regex(frame.get(key).map_or("^$", String::as_str)))
+    };
+    let frames = tables.frame.iter().map(read).collect();
+    let place = |name: &str| tables.frame.iter().position(|frame| frame["name"] == name).unwrap_or_default();
+    let (open, person) = (place("open"), place("person"));
     let mut paraphrases: HashMap<String, Vec<Regex>> = HashMap::new();
     for entry in &tables.paraphrase {
         let shows = regex(&entry["shows"]);
         let words = entry["words"].split_whitespace();
         words.for_each(|word| paraphrases.entry(stem::english(word)).or_default().push(shows.clone()));
     }
-    Frames { frames, open, paraphrases }
+    Frames { frames, open, person, paraphrases }
 });
 
 impl Frame {
     /// All that a question in lower case asks for, as when and where; the first is its frame.
     pub(super) fn all(lower: &str) -> Vec<Frame> {
         let frames = FRAMES.frames.iter().enumerate();
-        frames.filter(|(_, [asks, _])| asks.is_match(lower)).map(|(at, _)| Frame(at)).collect()
+        frames.filter(|(_, [asks, ..])| asks.is_match(lower)).map(|(at, _)| Frame(at)).collect()
     }
 
     /// Whether an answer has a form of its own: a time, a price.
@@ -60,8 +65,13 @@ impl Frame {
         self.0 != FRAMES.open
     }
 
+    pub(super) fn asks_who(self) -> bool {
+        self.0 == FRAMES.person
+    }
+
     pub(super) fn is_shown_in(self, lower: &str) -> bool {
-        FRAMES.frames[self.0][1].is_match(lower)
+        let [_, shows, ignores] = &FRAMES.frames[self.0];
+        shows.is_match(&ignores.replace_all(lower, " "))
     }
 }
 

@@ -8,7 +8,7 @@ use super::planner::CALC;
 use super::question::Question;
 use super::reading::Pick;
 use super::results::{Failure, Results};
-use super::talk::{articles, paragraph};
+use super::talk::{articles, paragraph, small_talk};
 use super::terms::{Term, Vocabulary};
 use super::text::{clean, line};
 use planwright::contract::Verdict;
@@ -17,7 +17,7 @@ use planwright::spec::RequestFrame;
 const MAX_NAMED: usize = 6;
 const MAX_NEAREST: usize = 300;
 /// What an answer says that is none.
-const DECLINES: [&str; 2] = ["nothing_was_found_about", "not_said_about"];
+const DECLINES: [&str; 3] = ["nothing_speaks_of_all", "nothing_was_found_about", "not_said_about"];
 
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     let results = Results::parse(&payload.records());
@@ -82,8 +82,17 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
         let key = match results {
             _ if !results.calculations.is_empty() => "the_calculation_has_a_result",
             _ if !results.passages.is_empty() => "there_are_results",
-            _ if results.failures.is_empty() && !results.asked => "nothing_to_look_for",
-            _ => return rejected(question, say_nothing_found(question, results, &Evidence::default()), &[]),
+            _ if !results.failures.is_empty() || results.asked => {
+                return rejected(question, say_nothing_found(question, results, &Evidence::default()), &[]);
+            }
+            _ if small_talk(&question.text).is_some() => "nothing_to_look_for",
+            _ => {
+                let reason = question.say("nothing_to_look_for_or_calculate").to_owned();
+                // A hint in words of its own would be looked for.
+                let fix_hint =
+                    question.tell("look_for_one_by_one", &format!("\"{}\"", line(&question.text, 80)));
+                return Verdict { ok: false, reason, fix_hint };
+            }
         };
         return accepted(question.say(key));
     }
@@ -120,7 +129,11 @@ pub(super) fn say_nothing_found(question: &Question, results: &Results, evidence
             question.tell("the_steps_failed", &format!("{tool}: {why}"))
         }
         _ => {
-            let key = if evidence.unsaid { "not_said_about" } else { "nothing_was_found_about" };
+            let key = match evidence.lacking.len() {
+                _ if evidence.unsaid => "not_said_about",
+                2.. if results.passages.is_empty() => "nothing_speaks_of_all",
+                _ => "nothing_was_found_about",
+            };
             question.tell(key, &quote(question, evidence.lacking.iter().copied()))
         }
     };

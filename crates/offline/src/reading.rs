@@ -6,7 +6,7 @@ use super::markdown::{Unit, UnitKind, units};
 use super::question::Part;
 use super::results::Passage;
 use super::stem;
-use super::terms::{Term, Vocabulary, terms};
+use super::terms::{Term, Vocabulary, date, terms};
 use super::text::{Word, is_korean, words};
 
 /// A passage of so few sentences and characters is quoted whole.
@@ -42,6 +42,8 @@ pub(super) struct Line {
     /// What the sentence before speaks of, for one whose subject the question names.
     before: Vocabulary,
     subject: Option<Term>,
+    /// What it names dates of itself: months, days of the week.
+    dates: Vec<&'static str>,
 }
 
 impl Line {
@@ -49,14 +51,20 @@ impl Line {
         self.own.has(term) || is_paraphrased(&term.key, &self.lower)
     }
 
+    pub(super) fn speaks_of(&self, term: &Term) -> bool {
+        self.shows(term) || self.around.has(term)
+    }
+
     /// What it leaves out of these terms. If the question names its subject, the sentence before counts as well,
-    /// but for no more than what it says itself.
+    /// but for no more than what it says itself. A date stands in the sentence itself, unless it has none.
     pub(super) fn missing<'q>(&self, part: &'q Part, asked: &[&'q Term]) -> Vec<&'q Term> {
-        let lacks = |term: &&Term| !self.shows(term) && !self.around.has(term);
+        let dated = |term: &Term| term.date().is_some_and(|date| self.dates.contains(&date));
+        let lacks = |term: &&Term| !self.shows(term) && (dated(term) || !self.around.has(term));
         let missing: Vec<&Term> = asked.iter().copied().filter(lacks).collect();
         let weight = |terms: &[&Term]| terms.iter().map(|term| term.weight).sum::<u32>();
         let subject =
             self.subject.as_ref().is_some_and(|own| part.terms.iter().any(|term| term.key == own.key));
+        let subject = subject && asked.iter().all(|term| term.date().is_none());
         match subject && weight(&missing) * 2 <= weight(asked) {
             true => missing.into_iter().filter(|term| !self.before.has(term)).collect(),
             false => missing,
@@ -69,6 +77,25 @@ impl Line {
         let speaks = Vocabulary::of(question);
         let same = Frame::all(&question.to_lowercase()).first().copied() == part.frame;
         same && answer.chars().nth(8).is_some() && asked.iter().all(|term| speaks.has(term))
+    }
+
+    /// Whether it may say who: someone beside what the question names, or by, to or for whom.
+    pub(super) fn names_someone(&self, asked: &[Term]) -> bool {
+        let topic = |word: &Word<'_>| {
+            word.text.ends_with(['은', '는', '이', '가']) && stem::korean(word.text) != word.text
+        };
+        let named = |at: usize, word: &Word<'_>| at > 0 && word.text.starts_with(char::is_uppercase);
+        let other = |word: &Word<'_>| {
+            let own = Vocabulary::of(word.text);
+            date(word).is_none() && asked.iter().all(|term| !own.has(term))
+        };
+        let subject = self.subject.as_ref().is_some_and(|own| {
+            !own.text.starts_with(char::is_numeric) && asked.iter().all(|term| term.key != own.key)
+        });
+        let mut words = words(&self.unit.text).enumerate();
+        subject
+            || table("someone").are_in(&self.lower)
+            || words.any(|(at, word)| (topic(&word) || named(at, &word)) && other(&word))
     }
 
     pub(super) fn is_row(&self) -> bool {
@@ -123,6 +150,7 @@ impl<'p> Reading<'p> {
                     around: Vocabulary::of(&[&heading, &unit.head, entry, &chain].join("\n")),
                     before: Vocabulary::of(&before),
                     subject: terms(clause).into_iter().next(),
+                    dates: words(clause).filter_map(|word| date(&word)).collect(),
                 });
                 chain.extend([clause, "\n"]);
                 before = clause.to_owned();

@@ -72,7 +72,7 @@ const SSANG_SIOT: u32 = 20;
 /// Stands for the final consonant of what is no syllable.
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
-const MAKERS: &str = "하해했한할합함되돼됐된될됩됨받";
+const MAKERS: &str = "하해했한할합되돼됐된될됩됨받";
 const MADE: [char; 5] = ['비', '금', '일', '서', '율'];
 
 fn final_consonant(word: &str) -> u32 {

@@ -194,6 +194,19 @@ pub(super) fn paragraph(text: &str) -> Option<char> {
     char::from_u32(0x245f + number).filter(|mark| ('①'..='⑳').contains(mark))
 }
 
+/// Whether an article has the paragraph with this mark. One without marks has numbered lines, or one paragraph.
+pub(super) fn has_paragraph(article: &str, mark: char) -> bool {
+    let number = mark as u32 - 0x245f;
+    let begins = |line: &str| {
+        let line = line.trim_start().trim_start_matches('(');
+        line.strip_prefix(&number.to_string()).is_some_and(|rest| rest.starts_with(['.', ')']))
+    };
+    match article.contains('①') {
+        true => article.contains(mark),
+        false => number == 1 || article.lines().any(begins),
+    }
+}
+
 pub(super) fn asks(sentence: &str) -> bool {
     let end = sentence.trim().trim_end_matches(['.', '!', '~', ' ', ':']);
     end.ends_with('?') || table("demands").end(end)

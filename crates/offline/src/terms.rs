@@ -44,6 +44,11 @@ impl Term {
         self.weight > 1
     }
 
+    pub(super) fn date(&self) -> Option<&'static str> {
+        let month = self.parts.iter().any(|part| part.ends_with(" 월")).then_some("months");
+        month.or_else(|| words(&self.text).find_map(|word| date(&word)))
+    }
+
     pub(super) fn is_verb(&self) -> bool {
         self.key.starts_with(VERB)
     }
@@ -75,10 +80,35 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
         if let (Some(term), Some(key)) = (&mut term, ordinal(&all, at)) {
             (term.key, term.weight) = (key, 2);
         }
+        if tells_apart(&all, at) && !term.as_ref().is_some_and(|term| term.name) {
+            let lower = word.text.to_lowercase();
+            term = Some(Term::dense(word.text, stem::english(&lower), 2));
+        }
         let new = term.filter(|term| found.iter().all(|known| known.key != term.key));
         found.extend(new.filter(|_| found.len() < MAX_TERMS));
     }
     found
+}
+
+/// Whether a word right before a noun tells one thing from another of its kind: the old server, 큰 사물함.
+fn tells_apart(words: &[Word<'_>], at: usize) -> bool {
+    let lower = |at: usize| words.get(at).map(|word| word.text.to_lowercase()).unwrap_or_default();
+    let before = at.checked_sub(1).map(lower).unwrap_or_default();
+    let tells = match lower(at).as_str() {
+        "other" => before == "the",
+        word => before != "how" && table("modifiers").has(word),
+    };
+    tells && terms(&lower(at + 1)).iter().any(|noun| noun.is_insisted() && !noun.is_verb())
+}
+
+/// What a word is the date of, a month or a day of the week. `may` is a verb, May a month.
+pub(super) fn date(word: &Word<'_>) -> Option<&'static str> {
+    let lower = stem::korean(word.text).to_lowercase();
+    let of = |kind: &&str| {
+        let names = table(kind).has(lower.strip_suffix('s').unwrap_or(&lower));
+        names && word.text != "may" || *kind == "months" && word.glued && lower == "월"
+    };
+    ["months", "weekdays"].into_iter().find(of)
 }
 
 fn dense(word: &Word<'_>, next: Option<&str>) -> Option<Term> {
@@ -113,7 +143,8 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
     let long = word.chars().nth(1).is_some();
     let acronym = long && word.contains(char::is_uppercase) && word.chars().all(upper);
     // Inside a sentence `May` and `Will` are names, and found as such.
-    let named = long && capital_tells && word.starts_with(char::is_uppercase) && word != "I'm";
+    let asks = word == "I'm" || table("starters").has(&lower);
+    let named = long && capital_tells && word.starts_with(char::is_uppercase) && !asks;
     let stop = table("stop").has(&lower);
     if lower.is_empty() || stop && !acronym && !named {
         return None;

@@ -68,7 +68,7 @@ pub(super) static CUE: LazyLock<Regex> = LazyLock::new(|| regex(&TABLES.cue));
 pub(super) fn rewrite(question: &str) -> String {
     let mut text = question.replace(['$', '€', '£', '₩'], "");
     // `plus two`; any other word stays (`one of the plans`).
-    let signs = ["plus", "minus", "times", "divided by", "multiplied by"];
+    let signs = ["plus", "minus", "times", "divided by", "multiplied by", "percent"];
     text = replace_beside(&NUMBER_WORD, &text, &signs, |found| {
         let value = TABLES.numbers.iter().position(|word| found[0].eq_ignore_ascii_case(word));
         value.map(|value| value.to_string()).unwrap_or_default()
