@@ -89,9 +89,8 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
             _ => {
                 let reason = question.say("nothing_to_look_for_or_calculate").to_owned();
                 // A hint in words of its own would be looked for.
-                let fix_hint =
-                    question.tell("look_for_one_by_one", &format!("\"{}\"", line(&question.text, 80)));
-                return Verdict { ok: false, reason, fix_hint };
+                let named = format!("\"{}\"", line(&question.text, 80));
+                return Verdict { ok: false, reason, fix_hint: question.tell("look_for_one_by_one", &named) };
             }
         };
         return accepted(question.say(key));

@@ -81,21 +81,15 @@ impl Line {
 
     /// Whether it may say who: someone beside what the question names, or by, to or for whom.
     pub(super) fn names_someone(&self, asked: &[Term]) -> bool {
-        let topic = |word: &Word<'_>| {
-            word.text.ends_with(['은', '는', '이', '가']) && stem::korean(word.text) != word.text
-        };
         let named = |at: usize, word: &Word<'_>| at > 0 && word.text.starts_with(char::is_uppercase);
-        let other = |word: &Word<'_>| {
-            let own = Vocabulary::of(word.text);
-            date(word).is_none() && asked.iter().all(|term| !own.has(term))
-        };
+        let known = |word: &Word<'_>| Vocabulary::of(word.text).weight(asked) > 0 || date(word).is_some();
         let subject = self.subject.as_ref().is_some_and(|own| {
             !own.text.starts_with(char::is_numeric) && asked.iter().all(|term| term.key != own.key)
         });
         let mut words = words(&self.unit.text).enumerate();
         subject
             || table("someone").are_in(&self.lower)
-            || words.any(|(at, word)| (topic(&word) || named(at, &word)) && other(&word))
+            || words.any(|(at, word)| (is_topic(&word) || named(at, &word)) && !known(&word))
     }
 
     pub(super) fn is_row(&self) -> bool {
@@ -111,10 +105,11 @@ impl Line {
 /// without a topic.
 pub(super) fn goes_on(text: &str) -> bool {
     let points = |word: Word<'_>| table("anaphors").has(&word.text.to_lowercase());
-    let topic = |word: Word<'_>| {
-        word.text.ends_with(['은', '는', '이', '가']) && stem::korean(word.text) != word.text
-    };
-    words(text).take(MAX_BEFORE).any(points) || is_korean(text) && !words(text).any(topic)
+    words(text).take(MAX_BEFORE).any(points) || is_korean(text) && !words(text).any(|word| is_topic(&word))
+}
+
+fn is_topic(word: &Word<'_>) -> bool {
+    word.text.ends_with(['은', '는', '이', '가']) && stem::korean(word.text) != word.text
 }
 
 impl<'p> Reading<'p> {

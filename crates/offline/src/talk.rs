@@ -196,15 +196,10 @@ pub(super) fn paragraph(text: &str) -> Option<char> {
 
 /// Whether an article has the paragraph with this mark. One without marks has numbered lines, or one paragraph.
 pub(super) fn has_paragraph(article: &str, mark: char) -> bool {
-    let number = mark as u32 - 0x245f;
-    let begins = |line: &str| {
-        let line = line.trim_start().trim_start_matches('(');
-        line.strip_prefix(&number.to_string()).is_some_and(|rest| rest.starts_with(['.', ')']))
-    };
-    match article.contains('①') {
-        true => article.contains(mark),
-        false => number == 1 || article.lines().any(begins),
-    }
+    let number = (mark as u32 - 0x245f).to_string();
+    let rest = |line: &str| line.trim_start_matches([' ', '(']).strip_prefix(&number)?.chars().next();
+    let numbered = || article.lines().any(|line| matches!(rest(line), Some('.' | ')')));
+    article.contains(mark) || !article.contains('①') && (mark == '①' || numbered())
 }
 
 pub(super) fn asks(sentence: &str) -> bool {
