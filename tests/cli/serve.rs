@@ -187,6 +187,9 @@ fn stop_brings_what_runs_to_its_next_record_and_ends_with_0() {
         (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
     });
     was_asked.recv().unwrap();
+    // One that never ends its request holds nobody up.
+    let mut endless = std::net::TcpStream::connect(service.address.replace("http://", "")).unwrap();
+    std::io::Write::write_all(&mut endless, b"POST /chat HTTP/1.1\r\nHost: localhost\r\n").unwrap();
     assert_eq!(service.signal("-TERM"), Some(0));
     let (status, told) = client.join().unwrap();
     assert!(

@@ -17,6 +17,7 @@ mod threads;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::IntoResponse;
@@ -32,6 +33,9 @@ use crate::pool::{Pool, read};
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, Shared};
 use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
+
+/// How long replies may take to be sent once nothing runs any more.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What a service bears.
 #[derive(Clone, Debug)]
@@ -106,13 +110,23 @@ pub fn serve(
         }
         let app = router(&service, options, is_loopback);
         announce.ready(address);
-        let stops = Arc::clone(&pool);
+        let (stops, (has_stopped, may_end)) = (Arc::clone(&pool), tokio::sync::oneshot::channel());
         let stopped = async move {
             told_to_stop().await;
             stops.stop().await;
+            let _ = has_stopped.send(());
         };
-        let served = axum::serve(listener, app).with_graceful_shutdown(stopped).await;
-        served.map_err(|error| Error::caused("the service broke off", error))
+        // A client that never ends its request does not hold the process.
+        let farewell = async {
+            let _ = may_end.await;
+            tokio::time::sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            served = axum::serve(listener, app).with_graceful_shutdown(stopped) => {
+                served.map_err(|error| Error::caused("the service broke off", error))
+            }
+            () = farewell => Ok(()),
+        }
     });
     // A thread that a stop left behind in a call does not hold the process.
     runtime.shutdown_background();

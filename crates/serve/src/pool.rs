@@ -59,8 +59,9 @@ impl Pool {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.tokens().insert(number, token.clone());
         let place = Place { pool: Arc::clone(self), number, _permit: permit };
+        // Who was in line when the stop came begins nothing.
         if self.is_stopping.load(Ordering::SeqCst) {
-            token.interrupt();
+            return Err(stopping());
         }
         let work = tokio::task::spawn_blocking(move || {
             let done = work(token);
