@@ -59,8 +59,7 @@ fn threads_of(spec: Spec, timeout_ms: Option<u32>, steps: usize) -> HashSet<Thre
     run(spec, timeout_ms, steps, move || {
         seen.lock().unwrap().insert(thread::current().id());
     });
-    let threads = threads.lock().unwrap().clone();
-    threads
+    threads.lock().unwrap().clone()
 }
 
 fn run(
