@@ -212,6 +212,8 @@ fn what_is_quoted_is_what_was_asked_about() {
             &[("c.md#제2조 (이용)", "① 파일에 쓴다.\n② 하루 단위로 쓴다.")],
             "① 파일에 쓴다. ② 하루 단위로 쓴다. [1]",
         ),
+        ("제9조 2항은?", &[("c.md#제2조 (이용)", "파일에 쓴다.")], "제9조는 없습니다."),
+        ("전문은?", &[("c.md, 전문", "# 규정")], "\"전문\"에 대한 내용은 찾지 못했습니다."),
         // An article without marks has one paragraph, or numbered lines.
         (
             "제2조 2항은?",

@@ -70,9 +70,9 @@ impl<'q> Evidence<'q> {
                 asked.answers.extend(best);
             } else if !part.beside {
                 // What stands elsewhere was found, and what was asked about it was not.
-                let stands = |term: &&Term| {
-                    shelf.iter().flat_map(|reading| &reading.lines).any(|line| line.speaks_of(term))
-                };
+                let lines = || shelf.iter().flat_map(|reading| &reading.lines);
+                let says = |line: &&Line| line.unit.kind != UnitKind::Heading;
+                let stands = |term: &&Term| lines().filter(says).any(|line| line.speaks_of(term));
                 let nowhere: Vec<&Term> = missing.iter().copied().filter(|term| !stands(term)).collect();
                 evidence.unsaid |= !shown || nowhere.is_empty();
                 evidence.lacking.extend(if nowhere.is_empty() { insisted(part) } else { nowhere });

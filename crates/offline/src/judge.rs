@@ -7,7 +7,7 @@ use super::payload::Payload;
 use super::planner::CALC;
 use super::question::Question;
 use super::reading::Pick;
-use super::results::{Failure, Results};
+use super::results::{Failure, Passage, Results};
 use super::talk::{articles, paragraph, small_talk};
 use super::terms::{Term, Vocabulary};
 use super::text::{clean, line};
@@ -118,9 +118,13 @@ fn rejected(question: &Question, reason: String, missing: &[&Term]) -> Verdict {
 /// That nothing was found and about what, or why; and what is nearest.
 pub(super) fn say_nothing_found(question: &Question, results: &Results, evidence: &Evidence<'_>) -> String {
     let asked = articles(&question.text);
+    let is_asked = |found: &Passage| articles(&found.source).iter().any(|own| asked.contains(own));
     let lacks_article = !asked.is_empty() && results.are_of_articles();
     let said = match results.failures.first() {
-        _ if lacks_article && paragraph(&question.text).is_some() => {
+        _ if lacks_article
+            && paragraph(&question.text).is_some()
+            && results.passages.iter().any(is_asked) =>
+        {
             return question.say("there_is_no_paragraph").to_owned();
         }
         _ if lacks_article => return question.tell("there_is_no_article", &asked.join(", ")),

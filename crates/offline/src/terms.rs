@@ -96,7 +96,7 @@ fn tells_apart(words: &[Word<'_>], at: usize) -> bool {
     let before = at.checked_sub(1).map(lower).unwrap_or_default();
     let tells = match lower(at).as_str() {
         "other" => before == "the",
-        word => before != "how" && table("modifiers").has(word),
+        word => !before.starts_with("year") && before != "how" && table("modifiers").has(word),
     };
     tells && terms(&lower(at + 1)).iter().any(|noun| noun.is_insisted() && !noun.is_verb())
 }
