@@ -175,6 +175,25 @@ fn interrupt_or_end_of_input_at_a_question_loses_nothing_and_says_how_to_go_on()
 }
 
 #[test]
+fn what_was_found_is_shown_a_page_at_a_time_where_it_is_longer_than_the_screen() {
+    let home = Home::new();
+    waits(&home, THREAD);
+    for (said, shows_all) in [("", true), ("q", false)] {
+        let mut program = home.program();
+        program.args(["threads", "answer", "--offline", THREAD]).env("TERM", "xterm").env("LINES", "3");
+        let options = Options::new().timeout_ms(Some(PATIENCE)).strip_ansi_escape_codes(true);
+        let mut terminal = Terminal(spawn_with_options(program, options).unwrap());
+        let before = terminal.sees("more: Enter; q goes to the question> ");
+        assert!(before.contains("1. completed") && !before.contains('→'), "{before}");
+        terminal.types(said);
+        let shown = terminal.sees(ASKED);
+        assert_eq!(shown.contains('→'), shows_all, "{shown}");
+        terminal.presses_control('d');
+        terminal.ends(5);
+    }
+}
+
+#[test]
 fn word_without_a_token_is_good_for_what_is_shown_and_meant() {
     let home = Home::new();
     wants_approval(&home, THREAD);

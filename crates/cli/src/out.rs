@@ -85,6 +85,13 @@ pub fn stderr_columns() -> Option<usize> {
     columns(terminal_size_of(std::io::stderr()))
 }
 
+/// How many lines a person's screen has.
+pub fn stderr_rows() -> Option<usize> {
+    let variable = || std::env::var("LINES").ok()?.parse().ok();
+    let rows = terminal_size_of(std::io::stderr()).map(|(_, height)| usize::from(height.0));
+    rows.or_else(variable).filter(|&rows| rows > 0)
+}
+
 fn columns(terminal: Option<(Width, Height)>) -> Option<usize> {
     let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal.map(|(width, _)| usize::from(width.0)).or_else(variable).filter(|&columns| columns > 0)

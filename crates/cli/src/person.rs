@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::args::{AnswerArgs, DoubtArgs};
 use crate::editor::{is_typed, read_line};
 use crate::out::{Look, Style};
+use crate::wrap::wrap;
 use crate::{out, text};
 use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
@@ -55,10 +56,22 @@ pub fn show_question(results: &str, question: &str, refused: Option<&str>, style
     out::complain(&style.paint(Look::Heading, &text::clean(question)));
 }
 
-/// Shows what was found so far, whole.
+/// Shows what was found so far, whole; to a person whose screen is shorter, a page at a time.
 pub fn show_results(results: &str) {
-    if !results.is_empty() {
-        out::complain(&text::clean(results));
+    let (mut text, mut page) = (text::clean(results), usize::MAX);
+    if let Some(rows) = out::stderr_rows().filter(|_| is_typed()) {
+        text = out::stderr_columns().map_or(text.clone(), |columns| wrap(&text, columns));
+        page = rows.saturating_sub(2).max(1);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    for (at, lines) in lines.chunks(page).enumerate() {
+        // What cannot be asked is not shown.
+        if at > 0
+            && !matches!(read_line("more: Enter; q goes to the question> "), Ok(Some(said)) if said != "q")
+        {
+            return;
+        }
+        out::complain(&lines.join("\n"));
     }
 }
 
