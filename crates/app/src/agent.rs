@@ -61,6 +61,8 @@ pub struct PreparedAgent {
     pub notes: Vec<String>,
     /// What was typed to choose the model and the documents: a command that goes on needs it again.
     pub flags: String,
+    /// Whether a folder of documents, or one document, was named.
+    pub(crate) has_documents: bool,
 }
 
 impl AgentChoice {
@@ -136,8 +138,9 @@ impl PreparedAgent {
         let builder = human.into_iter().fold(builder, AgentBuilder::human);
         let builder = settings.secrets.iter().cloned().fold(builder, AgentBuilder::secret);
         let agent = builder.build().map_err(Error::at(&name))?;
-        let (currency, flags) = (settings.file.currency.clone(), settings.flags.clone());
-        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags })
+        let (currency, flags) = (settings.file.currency.clone(), settings.typed.flags());
+        let has_documents = settings.file.docs.is_some();
+        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags, has_documents })
     }
 
     /// Builds an agent that only replays a recording, which the screen calls `model`.
@@ -149,7 +152,8 @@ impl PreparedAgent {
         let agent = Agent::builder(spec).build().map_err(Error::at(name))?;
         let (outline, warnings, notes) = (Vec::new(), Vec::new(), Vec::new());
         let (model, flags) = (model.to_owned(), String::new());
-        Ok(PreparedAgent { agent, model, currency: None, outline, warnings, notes, flags })
+        let (currency, has_documents) = (None, false);
+        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags, has_documents })
     }
 
     /// Builds the agent that goes on with a run: under the rules that it began with, or those of the agent `spec`.

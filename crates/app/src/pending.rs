@@ -126,7 +126,7 @@ impl<'a> RunLocation<'a> {
         RunLocation { stored: Some(stored), ..RunLocation::default() }
     }
 
-    /// The same, whose commands choose the model and the documents by these flags.
+    /// Has the commands on this run choose the model and the documents by these flags.
     #[must_use]
     pub fn with(self, flags: &'a str) -> Self {
         RunLocation { flags, ..self }

@@ -233,9 +233,8 @@ impl RunInfo<'_> {
             ErrorCode::ValidationFailedMaxReplans => {
                 // The validator's own words say what was not found.
                 why.clone_from(&error.message);
-                let searches = self.prepared.flags.contains(" --docs ");
                 Some(match self.prepared.model.contains("offline") {
-                    true if searches => "ask in other words",
+                    true if self.prepared.has_documents => "ask in other words",
                     true => "ask in other words, or name the folder to search with --docs DIR",
                     false => "--max-replans N lets the run try more plans",
                 })

@@ -83,8 +83,8 @@ pub struct Settings {
     /// Whether the caller chose the model.
     pub(crate) model_is_chosen: bool,
     pub(crate) index_progress: Option<IndexProgress>,
-    /// What was typed, to be typed again.
-    pub(crate) flags: String,
+    /// What the caller asked for.
+    pub(crate) typed: Overrides,
 }
 
 /// A model behind an OpenAI-compatible server.
@@ -131,8 +131,8 @@ impl Settings {
         file.cache.folder = cache.filter(|_| !args.no_cache);
         let search_key = variable(file.search_key_env())?.map(Secret::new);
         let model_is_chosen = args.offline || args.model.is_some() || args.base_url.is_some();
-        let flags = args.flags();
-        Ok(Settings { file, server, embeddings, search_key, secrets, model_is_chosen, index_progress, flags })
+        let typed = args.clone();
+        Ok(Settings { file, server, embeddings, search_key, secrets, model_is_chosen, index_progress, typed })
     }
 
     /// The name of the model that answers.

@@ -109,10 +109,10 @@ pub(crate) fn open_tools(
             },
         }
     }
-    if settings.flags.contains(" --contract ") && !reads_contract {
+    if settings.typed.contract.is_some() && !reads_contract {
         warnings.push(format!("--contract is not used: the agent {} has no tool that reads one", spec.name));
     }
-    if settings.flags.contains(" --docs ") && !spec.all_tools().iter().any(|tool| tool.name == "docs") {
+    if settings.typed.docs.is_some() && !spec.all_tools().iter().any(|tool| tool.name == "docs") {
         warnings
             .push(format!("--docs is not used: the agent {} has no tool that searches documents", spec.name));
     }

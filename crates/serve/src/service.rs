@@ -117,11 +117,15 @@ impl Service {
         self.last_turn(stored)
     }
 
+    /// How many turns a thread has, and whether a process goes on with the last.
+    pub fn turns_of(&self, stored: &StoredThread) -> Result<(u32, bool)> {
+        let listed = self.threads.store().find(&stored.thread)?;
+        Ok((self.threads.store().turns(&stored.thread)?, listed.is_some_and(|listed| listed.running)))
+    }
+
     /// The last turn of a thread.
     pub fn last_turn(&self, stored: &StoredThread) -> Result<ShownTurn> {
-        let listed = self.threads.store().find(&stored.thread)?;
-        let running = listed.is_some_and(|listed| listed.running);
-        let turns = self.threads.store().turns(&stored.thread)?;
+        let (turns, running) = self.turns_of(stored)?;
         Ok(ShownTurn::load(stored, turns.saturating_sub(1), running, None)?)
     }
 

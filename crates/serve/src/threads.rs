@@ -89,10 +89,8 @@ pub(crate) async fn show(
         parameters.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
     read(move || {
         let stored = service.known_thread(thread)?;
-        let listed = service.threads().store().find(&stored.thread)?;
-        let running = listed.is_some_and(|listed| listed.running);
-        let (turns, chars) =
-            (service.threads().store().turns(&stored.thread)?, parameters.records.then_some(usize::MAX));
+        let (turns, running) = service.turns_of(&stored)?;
+        let chars = parameters.records.then_some(usize::MAX);
         let turns =
             (0..turns).map(|turn| ShownTurn::load(&stored, turn, running && turn + 1 == turns, chars));
         let turns: Vec<ShownTurn> = turns.collect::<planwright_app::Result<_>>()?;
