@@ -1,0 +1,55 @@
+//! What a person answers is taken once, and for what it names.
+
+use serde_json::json;
+
+use super::Service;
+use crate::cli_support::Home;
+use crate::cli_support::store::is_in_doubt;
+
+#[test]
+fn approval_names_what_it_approves_and_an_answer_is_taken_once() {
+    let home = Home::new();
+    crate::cli_support::store::wants_approval(&home, "송금");
+    let service = Service::start(&home, &["--offline"]);
+    let approve = json!({"thread_id": "송금", "approve": true});
+    service.refuses(("POST", "/hitl/resume", &approve), 422, "wrong-input", "$.token: expected the token");
+    let shown = service.get("/threads/%EC%86%A1%EA%B8%88", 200);
+    let token = &shown["turns"][0]["open"]["token"];
+    let wrong = json!({"thread_id": "송금", "approve": true, "token": "0123"});
+    service.refuses(("POST", "/hitl/resume", &wrong), 409, "answer-does-not-fit", "token");
+    for (body, says) in [
+        (
+            json!({"thread_id": "송금"}),
+            "expected one of response, approve, reject, edit and edit_input, found none",
+        ),
+        (json!({"thread_id": "송금", "approve": true, "reject": "x"}), "found more than one"),
+        (
+            json!({"thread_id": "송금", "edit": {"a": 1}, "token": token}),
+            "$.edit: expected a list of plan steps",
+        ),
+    ] {
+        service.refuses(("POST", "/hitl/resume", &body), 422, "wrong-input", says);
+    }
+    let approve = json!({"thread_id": "송금", "approve": true, "token": token});
+    let done = service.post("/hitl/resume", &approve, 200);
+    assert_eq!(done["status"], "completed", "{done}");
+    service.refuses(("POST", "/hitl/resume", &approve), 409, "answer-does-not-fit", "answered before");
+}
+
+#[test]
+fn write_in_doubt_is_resolved_by_its_token_alone() {
+    let home = Home::new();
+    is_in_doubt(&home, "t");
+    let service = Service::start(&home, &["--offline"]);
+    let ask = json!({"message": "7*6?", "thread_id": "t"});
+    service.refuses(("POST", "/chat", &ask), 409, "write-in-doubt", "/threads/{thread_id}/resolve");
+    let cancel = json!({"reason": "no longer needed"});
+    service.refuses(("POST", "/threads/t/cancel", &cancel), 409, "write-in-doubt", "in doubt");
+    let token = service.get("/threads/t", 200)["turns"][0]["open"]["token"].clone();
+    let both = json!({"token": token, "did_not_happen": true, "happened": "42"});
+    service.refuses(("POST", "/threads/t/resolve", &both), 422, "wrong-input", "expected one of happened");
+    let resolve = json!({"token": token, "happened": "42"});
+    let resolved = service.post("/threads/t/resolve", &resolve, 200);
+    assert!(resolved["status"] != "in_doubt" && resolved["open"].is_null(), "{resolved}");
+    service.refuses(("POST", "/threads/t/resolve", &resolve), 409, "answer-does-not-fit", "");
+}

@@ -1,0 +1,86 @@
+//! The service: threads over HTTP. It is a thin shell: what it says is what the store holds, a restart loses
+//! nothing, and what cannot be used is refused with a reason.
+#![cfg(unix)]
+
+mod access;
+mod answers;
+mod conversation;
+mod described;
+mod problems;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::cli_support::Home;
+
+/// A service on a port of its own.
+pub struct Service {
+    pub process: Child,
+    pub address: String,
+}
+
+impl Service {
+    pub fn start(home: &Home, args: &[&str]) -> Self {
+        let mut program = home.program();
+        program.args(["serve", "--quiet", "--listen", "127.0.0.1:0"]).args(args);
+        let mut process = program.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        assert!(address.starts_with("http://127.0.0.1:"), "{address:?}");
+        Service { process, address: address.trim().to_owned() }
+    }
+
+    /// Sends a request, and gives the status with the JSON of the reply.
+    pub fn send(&self, method: &str, path: &str, body: &str, headers: &[(&str, &str)]) -> (u16, Value) {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.address));
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let mut response = agent.run(request.body(body.to_owned()).unwrap()).unwrap();
+        let text = response.body_mut().read_to_string().unwrap();
+        let status = response.status().as_u16();
+        let kind = response.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
+        if status >= 400 {
+            assert_eq!(kind.as_deref(), Some("application/problem+json"), "{text}");
+        }
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    #[track_caller]
+    pub fn post(&self, path: &str, body: &Value, status: u16) -> Value {
+        let (found, reply) = self.send("POST", path, &body.to_string(), &[]);
+        assert_eq!(found, status, "{path} {body}: {reply}");
+        reply
+    }
+
+    #[track_caller]
+    pub fn get(&self, path: &str, status: u16) -> Value {
+        let (found, reply) = self.send("GET", path, "", &[]);
+        assert_eq!(found, status, "{path}: {reply}");
+        reply
+    }
+
+    /// Expects a problem of this type that says this.
+    #[track_caller]
+    pub fn refuses(&self, (method, path, body): (&str, &str, &Value), status: u16, kind: &str, says: &str) {
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        let (found, problem) = self.send(method, path, &text, &[]);
+        assert_eq!((found, &problem["status"]), (status, &json!(status)), "{path} {body}: {problem}");
+        assert_eq!(problem["type"], format!("urn:planwright:{kind}"), "{problem}");
+        assert!(problem.to_string().contains(says), "expected {says:?} in {problem}");
+    }
+
+    pub fn signal(&mut self, signal: &str) -> Option<i32> {
+        let status = Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
