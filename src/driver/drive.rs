@@ -8,12 +8,12 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use super::agent::Agent;
 use super::environment::{CancelToken, Deadline};
 use super::replay::Playback;
 use super::run::{Interrupted, Run, Stopped, Waiting};
+use super::teller::Teller;
 use super::workers::{Performed, Said, Workers};
 use crate::journal::{Journal, JournalError, Ledger, Record};
 use crate::machine::{Effect, EffectId, Effects, Event, State, outstanding};
@@ -43,31 +43,20 @@ impl From<Performed> for Next {
     }
 }
 
-/// An effect that an observer was told of and that is not answered yet.
-pub(super) struct OpenEffect {
-    pub effect: EffectId,
-    pub asked: String,
-    pub since: Instant,
-}
-
 /// One run under way.
 pub(super) struct Drive<'a> {
     pub agent: &'a Agent,
     pub compiled: &'a CompiledSpec,
-    pub run: String,
-    /// The thread that the run is a turn of, or an empty text.
-    pub thread: String,
+    pub teller: Teller<'a>,
     pub journal: &'a mut dyn Journal,
     pub ledger: Ledger,
     /// The records to be appended next. The ledger has noted them.
     pub noted: Vec<Record>,
-    pub observer: &'a dyn Observer,
     pub deadline: Arc<Deadline>,
     pub playback: Option<Playback>,
     pub work: Work,
     /// What is on record as requested, and to be performed.
     pub queue: Vec<Request<'a>>,
-    pub open: Vec<OpenEffect>,
     /// Whether the observer was shown words of an answer.
     pub has_streamed: Cell<bool>,
     /// Whether the last status of the run is noted.
@@ -85,17 +74,14 @@ impl<'a> Drive<'a> {
         Drive {
             agent,
             compiled: &agent.compiled,
-            run,
-            thread,
+            teller: Teller::new(run, thread, observer),
             journal,
             ledger: Ledger::default(),
             noted: Vec::new(),
-            observer,
             deadline: Arc::new(Deadline::new(&agent.compiled, cancel)),
             playback: None,
             work: Work::default(),
             queue: Vec::new(),
-            open: Vec::new(),
             has_streamed: Cell::new(false),
             is_noted: false,
         }
@@ -114,7 +100,7 @@ impl<'a> Drive<'a> {
         if !self.compiled.runs_in_parallel() {
             return self.run_loop(state, None);
         }
-        let (agent, run, deadline) = (self.agent, self.run.clone(), Arc::clone(&self.deadline));
+        let (agent, run, deadline) = (self.agent, self.teller.run.clone(), Arc::clone(&self.deadline));
         std::thread::scope(|scope| {
             let (run, deadline) = (&*run, &*deadline);
             self.run_loop(state, Some(Workers::new(agent, run, deadline, scope)))
@@ -144,7 +130,7 @@ impl<'a> Drive<'a> {
                 Next::Again if self.deadline.is_interrupted() => return self.stop(state, workers),
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
-                    self.show_failure(effect, &cause.cause.to_string());
+                    self.teller.tell_failure(effect, &cause.cause.to_string());
                     // No other try was made because the run is to end or to stop.
                     let is_meant = self.may_ask() && self.deadline.has_passed();
                     if is_meant && self.ledger.doubts(self.compiled, &state).next().is_none() {
@@ -261,7 +247,9 @@ impl<'a> Drive<'a> {
     fn receive(&self, workers: &mut Workers<'_, '_>) -> Performed {
         loop {
             match workers.receiver.recv().expect("the workers hold a sender themselves") {
-                Said::Retrying(effect, error, most, delay) => self.show_retry(effect, &error, most, delay),
+                Said::Retrying(effect, error, most, delay) => {
+                    self.teller.tell_retry(effect, &error, most, delay)
+                }
                 Said::Performed(performed) => {
                     workers.in_flight -= 1;
                     return performed;

@@ -85,7 +85,7 @@ impl<'a> Drive<'a> {
         question: &str,
         refused: Option<String>,
     ) -> Waiting {
-        let token = question_token(&self.run, self.compiled, state, effect).unwrap_or_default();
+        let token = question_token(&self.teller.run, self.compiled, state, effect).unwrap_or_default();
         Waiting { effect, step, question: question.to_owned(), token, refused }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Drive<'a> {
     /// Turns a person's answer to a resumed run into its event.
     pub(super) fn take_answer(&mut self, state: &State, answer: HumanAnswer) -> Result<Event, Stopped> {
         let Waiting { effect, question, .. } =
-            open_question(&self.run, self.compiled, state).ok_or(Stopped::NotWaiting)?;
+            open_question(&self.teller.run, self.compiled, state).ok_or(Stopped::NotWaiting)?;
         if self.has_expired(state, effect) {
             return Err(Stopped::Expired { question });
         }

@@ -21,6 +21,7 @@ mod redact;
 mod replay;
 mod resume;
 mod run;
+mod teller;
 mod threads;
 mod words;
 mod workers;
@@ -42,5 +43,7 @@ pub use environment::{Clock, sleep, time_for};
 pub use human_input::{open_question, token};
 #[doc(hidden)]
 pub use redact::{Redactor, redact};
+#[doc(hidden)]
+pub use teller::retell;
 #[doc(hidden)]
 pub use threads::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, history};

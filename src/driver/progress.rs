@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::agent::Agent;
 use super::environment::CancelToken;
 use super::run::{Run, Stopped};
-use crate::machine::{EffectId, TraceLine};
+use crate::machine::{EffectId, State, TraceLine};
 use crate::ports::{Observer, Signal, Span};
 use crate::prompt::RequestBody;
 use crate::spec::RoleName;
@@ -167,20 +167,25 @@ impl Progress {
 
     /// What came of a run, as the last thing that happened in it.
     pub fn ended(result: &Result<Run, Stopped>) -> Self {
-        use ProgressKind::{Answer, Error};
         let run = match result {
             Ok(run) => run,
             Err(Stopped::Unsaved { run, .. }) => run,
-            Err(stopped) => return Progress::new(Error, "stopped", stopped.to_string()),
+            Err(stopped) => return Progress::new(ProgressKind::Error, "stopped", stopped.to_string()),
         };
-        match (run.waiting(), run.error()) {
-            (Some(waiting), _) => {
-                Progress::question("waiting", waiting.effect, waiting.step, &waiting.question)
+        match run.waiting() {
+            Some(waiting) => Progress::question("waiting", waiting.effect, waiting.step, &waiting.question),
+            None => Progress::of_end(run.state()),
+        }
+    }
+
+    /// How a run has ended.
+    pub(super) fn of_end(state: &State) -> Self {
+        match state.error() {
+            Some(error) => {
+                let content = json!({"code": error.code, "message": error.message});
+                Progress::new(ProgressKind::Error, "ended", content)
             }
-            (None, Some(error)) => {
-                Progress::new(Error, "ended", json!({"code": error.code, "message": error.message}))
-            }
-            (None, None) => Progress::new(Answer, "answer", run.answer().unwrap_or_default()),
+            None => Progress::new(ProgressKind::Answer, "answer", state.answer().unwrap_or_default()),
         }
     }
 }

@@ -142,7 +142,7 @@ impl<'a> Resume<'a> {
             Some(HumanInput::Answer(answer)) => Some(drive.take_answer(&state, answer)?),
             Some(HumanInput::Resolution(resolution)) => drive.take_resolution(&state, resolution)?,
         };
-        drive.observer.notice(Signal::Entered(state.phase.name()));
+        drive.teller.observer.notice(Signal::Entered(state.phase.name()));
         match event {
             Some(event) => state = drive.apply(state, event, false)?,
             None => drive.append(None)?,

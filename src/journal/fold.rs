@@ -188,7 +188,7 @@ pub(crate) fn find_question(compiled: &CompiledSpec, state: &State) -> Option<(E
 }
 
 /// The header of a journal, and the spec that it is read under: the last that it names.
-pub(super) fn split(records: &[Record]) -> Result<(&Header, &Arc<Spec>), JournalError> {
+pub(crate) fn split(records: &[Record]) -> Result<(&Header, &Arc<Spec>), JournalError> {
     let header = match records.first() {
         Some(Record::Header(header)) => header,
         Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
@@ -203,7 +203,7 @@ pub(super) fn split(records: &[Record]) -> Result<(&Header, &Arc<Spec>), Journal
 }
 
 /// Checks the spec of a journal.
-pub(super) fn compile(spec: Spec) -> Result<CompiledSpec, JournalError> {
+pub(crate) fn compile(spec: Spec) -> Result<CompiledSpec, JournalError> {
     spec.check().map_err(|error| JournalError::at(0, format!("spec: {error}")))
 }
 

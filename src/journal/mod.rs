@@ -39,7 +39,7 @@ pub use store::{Claim, Durability, Journal, Lease, MemoryJournal, Store, StoreEr
 pub use thread_id::ThreadId;
 
 pub(crate) use drift::tool_changes;
-pub(crate) use fold::{Ledger, find_question, fold_under, render_awaited};
+pub(crate) use fold::{Ledger, compile, find_question, fold_under, render_awaited, split};
 
 // What the crates around the engine and the tests stand on; not for programs that run agents.
 #[doc(hidden)]

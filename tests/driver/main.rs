@@ -28,6 +28,7 @@ mod prompt_beginnings;
 mod record;
 mod replay;
 mod resume;
+mod retold;
 mod runs;
 mod simulation;
 mod stream;

@@ -1,0 +1,248 @@
+//! The teller: says to an observer what happens in a run while it does, or what its records say has happened.
+//!
+//! **Invariant:** records say the same at every telling, in every process.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use super::progress::Progress;
+use crate::contract::split_thoughts;
+use crate::journal::{JournalError, Record, compile, render_awaited, split};
+use crate::machine::{
+    EffectId, EffectKind, Event, ModelReply, PhaseName, Place, Step, StepRun, ToolOutcome, start, transition,
+};
+use crate::ports::{Answer, Observer, Signal, Span, Unanswered};
+use crate::prompt::Request;
+use crate::spec::Spec;
+
+/// An effect that an observer was told of and that is not answered yet.
+struct OpenEffect {
+    effect: EffectId,
+    asked: String,
+    since: Duration,
+}
+
+/// Tells of one run.
+pub(super) struct Teller<'a> {
+    pub observer: &'a dyn Observer,
+    pub run: String,
+    /// The thread that the run is a turn of, or an empty text.
+    pub thread: String,
+    open: Vec<OpenEffect>,
+    began: Instant,
+    /// The time of the record that is told, where records are.
+    recorded: Option<Duration>,
+}
+
+impl<'a> Teller<'a> {
+    pub fn new(run: String, thread: String, observer: &'a dyn Observer) -> Self {
+        Teller { observer, run, thread, open: Vec::new(), began: Instant::now(), recorded: None }
+    }
+
+    fn now(&self) -> Duration {
+        self.recorded.unwrap_or_else(|| self.began.elapsed())
+    }
+
+    /// What comes of an effect, as far as that is known.
+    fn answer<'f>(&self, open: &OpenEffect, failure: Option<&'f str>) -> Answer<'f> {
+        let duration = self.now().saturating_sub(open.since);
+        Answer { duration, usage: None, cached: false, failure }
+    }
+
+    /// Tells what is asked. What was asked before and has no answer yet is told once.
+    pub fn tell_request(&mut self, request: &Request<'_>) {
+        let (effect, asked) = (request.effect, request.asked.clone());
+        if self.open.iter().any(|open| open.effect == effect) {
+            return;
+        }
+        let span = Span { run: &self.run, thread: &self.thread, effect, asked: &asked };
+        self.observer.notice(Signal::Asked { span, request: &request.body });
+        self.open.push(OpenEffect { effect, asked, since: self.now() });
+    }
+
+    /// Tells that what is still open has no answer.
+    pub fn tell_open(&mut self) {
+        while let Some(open) = self.open.pop() {
+            self.tell_answer(&open, self.answer(&open, Some("open")));
+        }
+    }
+
+    /// Tells that an effect was answered, before the machine takes the answer. Returns how long that took.
+    pub fn tell_event(&mut self, event: &Event) -> Option<Duration> {
+        let open = self.take_open(event.effect()?)?;
+        let mut answer = self.answer(&open, None);
+        let duration = Some(answer.duration);
+        let failure_class;
+        match event {
+            Event::ModelReplied { reply, .. } => {
+                (answer.usage, answer.cached) = (Some(reply.usage), reply.cached);
+            }
+            Event::ModelFailed { failure, .. } => {
+                failure_class = failure.class.to_string();
+                (answer.usage, answer.failure) = (Some(failure.usage), Some(failure_class.as_str()));
+            }
+            Event::ToolReturned { outcome: ToolOutcome::Failed { kind, .. }, .. } => {
+                answer.failure = Some(kind);
+            }
+            Event::Expired { .. } => answer.failure = Some("expired"),
+            _ => {}
+        }
+        self.tell_answer(&open, answer);
+        if let Event::ModelReplied { reply, .. } = event {
+            self.tell_words(&open, reply);
+        }
+        // The steps of the outermost run do not show what a tool of a nested run returned.
+        if let (Event::ToolReturned { outcome, .. }, Some((_, tool))) = (event, open.asked.rsplit_once('/')) {
+            let step = open.effect.step().unwrap_or_default();
+            let (failed, output) = match outcome {
+                ToolOutcome::Returned { output, .. } => (false, output.clone()),
+                ToolOutcome::Failed { kind, message } => (true, format!("ERROR: {kind}: {message}")),
+            };
+            self.observer.notice(Signal::Finished { step, tool, failed, output: &output, duration });
+        }
+        duration
+    }
+
+    /// Tells what a model thought, and what it said beside its calls.
+    fn tell_words(&self, open: &OpenEffect, reply: &ModelReply) {
+        let (aloud, words) = split_thoughts(&reply.text);
+        let thoughts = [&*reply.thoughts, &*aloud].into_iter().filter(|thoughts| !thoughts.is_empty());
+        let thoughts = thoughts.collect::<Vec<_>>().join("\n");
+        let words = if reply.tool_calls.is_empty() { "" } else { &*words };
+        if !thoughts.is_empty() || !words.is_empty() {
+            let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
+            self.observer.notice(Signal::Said { span, thoughts: &thoughts, words });
+        }
+    }
+
+    /// Tells that an effect got no answer.
+    pub fn tell_failure(&mut self, effect: EffectId, failure: &str) {
+        if let Some(open) = self.take_open(effect) {
+            self.tell_answer(&open, self.answer(&open, Some(failure)));
+        }
+    }
+
+    /// Tells that an effect is tried again.
+    pub fn tell_retry(&self, effect: EffectId, error: &Unanswered, most: u32, delay: Duration) {
+        if let Some(OpenEffect { asked, .. }) = self.open.iter().find(|open| open.effect == effect) {
+            let span = Span { run: &self.run, thread: &self.thread, effect, asked };
+            self.observer.notice(Signal::Retrying { span, error, most, delay });
+        }
+    }
+
+    fn take_open(&mut self, effect: EffectId) -> Option<OpenEffect> {
+        let at = self.open.iter().position(|open| open.effect == effect)?;
+        Some(self.open.swap_remove(at))
+    }
+
+    fn tell_answer(&self, open: &OpenEffect, answer: Answer<'_>) {
+        let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
+        self.observer.notice(Signal::Answered { span, answer });
+    }
+
+    /// Tells what an answer has changed, which took so long. `lines` is the number of trace lines before it.
+    pub fn tell_step(
+        &self,
+        step: &Step,
+        answered: Option<EffectId>,
+        duration: Option<Duration>,
+        lines: usize,
+    ) {
+        if !self.observer.is_watching() {
+            return;
+        }
+        // The step that a nested run hangs under ends with the run.
+        let place = answered.and_then(|id| match id.kind {
+            EffectKind::Step { draft, step, attempt } if id.path.is_empty() => {
+                Some(Place { draft, step, attempt })
+            }
+            _ => id.path.places().next(),
+        });
+        let is_own = answered.is_some_and(|id| id.path.is_empty());
+        place.and_then(|place| self.tell_result(step, place, duration.filter(|_| is_own)));
+        let mut moves = step.moves.iter().map(|taken| (taken.from, taken.to)).peekable();
+        let show = |phase: PhaseName| {
+            let sources = &step.state.task.artifacts.sources;
+            if phase == PhaseName::Done && !sources.is_empty() {
+                self.observer.notice(Signal::Sources(sources));
+            }
+            self.observer.notice(Signal::Entered(phase));
+        };
+        for line in step.state.task.trace.iter().skip(lines) {
+            // A phase that was passed through is entered before its own lines.
+            while let Some((_, to)) =
+                moves.next_if(|(from, _)| line.within().is_some_and(|phase| phase != *from))
+            {
+                show(to);
+            }
+            self.observer.notice(Signal::Traced(line));
+        }
+        moves.for_each(|(_, to)| show(to));
+    }
+
+    /// Tells a step's result, once it has one.
+    fn tell_result(
+        &self,
+        step: &Step,
+        Place { draft, step: at, .. }: Place,
+        duration: Option<Duration>,
+    ) -> Option<()> {
+        let task = &step.state.task;
+        let current = task.progress.as_ref();
+        let progress = if draft == task.draft { current } else { task.artifacts.past.last().or(current) }?;
+        let (tool, run) = (&progress.plan.steps.get(at as usize)?.tool, progress.steps.get(at as usize)?);
+        let (output, failed) = (run.output()?, matches!(run, StepRun::Failed { .. }));
+        self.observer.notice(Signal::Finished { step: at, tool, failed, output, duration });
+        Some(())
+    }
+}
+
+/// What the records of a run say, as an observer of it saw it: each thing with the index of its record, and with the
+/// time of that where it is known. Words that were streamed and tries that failed are not on record.
+///
+/// # Errors
+/// Names the record that does not fit, by its index.
+pub fn retell(records: &[Record]) -> Result<Vec<(u64, Progress)>, JournalError> {
+    let (header, spec) = split(records)?;
+    let compiled = compile(Spec::clone(spec))?;
+    let heard = Heard::default();
+    let mut teller = Teller::new(header.run.clone(), header.thread.clone(), &heard);
+    let mut state = start(&compiled, header.input.clone()).state;
+    let (mut told, mut now_ms) = (Vec::new(), 0);
+    for (index, record) in (0..).zip(records) {
+        now_ms = record.time().unwrap_or(now_ms);
+        teller.recorded = Some(Duration::from_millis(now_ms));
+        match record {
+            Record::Header(_) => teller.observer.notice(Signal::Entered(state.phase.name())),
+            Record::Requested { effect, .. } => {
+                let request = render_awaited(&compiled, &state, *effect);
+                request.iter().for_each(|request| teller.tell_request(request));
+            }
+            Record::Answered { event, .. } | Record::Happened(event) => {
+                let (answered, lines) = (event.effect(), state.task.trace.len());
+                let duration = teller.tell_event(event);
+                let step = transition(&compiled, state, event.clone());
+                let step = step.map_err(|refused| JournalError::at(index, refused.to_string()))?;
+                teller.tell_step(&step, answered, duration, lines);
+                state = step.state;
+                if state.phase.name().is_terminal() {
+                    heard.0.borrow_mut().push(Progress::of_end(&state));
+                }
+            }
+            Record::SpecChanged(_) | Record::Resolved { .. } => {}
+        }
+        let heard = heard.0.take().into_iter();
+        told.extend(heard.map(|progress| (index, progress.stamped(now_ms, &compiled.spec().name))));
+    }
+    Ok(told)
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Heard(RefCell<Vec<Progress>>);
+
+impl Observer for Heard {
+    fn notice(&self, signal: Signal<'_>) {
+        self.0.borrow_mut().extend(Progress::of(&signal));
+    }
+}
