@@ -1,6 +1,7 @@
 //! `serve`: threads over HTTP.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::args::ServeArgs;
 use crate::indexing::show_index_progress;
@@ -43,6 +44,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         max_body_bytes: args.max_body_bytes,
         require_tokens: args.require_tokens,
         resume: !args.no_resume,
+        reader_patience: Duration::from_secs(args.reader_seconds),
     };
     let terminal = Terminal { quiet: args.quiet };
     planwright_serve::serve(&options, args.store.place()?, settings, args.choice.clone(), config, &terminal)

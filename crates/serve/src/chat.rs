@@ -3,18 +3,23 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::events::{stream, wants_stream};
+use crate::feed::{Begin, perform_followed};
 use crate::input::{Body, Thread};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
-use crate::service::Shared;
-use planwright::driver::{Stopped, history, time_for};
+use crate::reply::ChatReply;
+use crate::service::{Service, Shared, Under};
+use planwright::driver::{Stopped, time_for};
 use planwright::journal::ThreadId;
 use planwright::machine::{EffectKind, HumanAnswer, Input};
-use planwright_app::{Pending, RunLocation, ShownTurn, StoredThread, new_thread_id};
+use planwright_app::{Pending, RunLocation, StoredThread, new_thread_id};
 
 /// A question.
 #[derive(Deserialize, ToSchema)]
@@ -32,74 +37,20 @@ pub(crate) struct ChatRequest {
     agent: Option<String>,
 }
 
-/// Where a turn stands.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ChatReply {
-    /// `completed`, `waiting_human`, `failed`, `in_doubt`, `unfinished` or `running`.
-    #[schema(example = "completed")]
-    status: String,
-    /// The thread.
-    thread_id: String,
-    /// The turn, from 1.
-    turn: u32,
-    /// The agent.
-    agent: String,
-    /// The answer, or in words why there is none.
-    result: Option<String>,
-    /// Why there is no answer.
-    error: Option<String>,
-    /// What a person is asked.
-    question: Option<String>,
-    /// The token of that question, which an answer to it names.
-    token: Option<String>,
-    /// The conversation: each question and what came of it.
-    messages: Vec<String>,
-}
-
-impl ChatReply {
-    fn of(stored: &StoredThread, turn: ShownTurn) -> Result<Self> {
-        let status = match turn.status {
-            "done" => "completed",
-            "waiting" => "waiting_human",
-            status => status,
-        };
-        let open = turn.open.as_ref().filter(|open| !open.expired);
-        let question = open.map(Pending::text);
-        let mut messages: Vec<String> = history(stored.threads.store(), &stored.thread)?
-            .into_iter()
-            .flat_map(|(question, answer)| [question, answer])
-            .collect();
-        if status != "completed" {
-            messages.push(turn.question);
-            messages.extend(question.clone().or_else(|| turn.result.clone()));
-        }
-        Ok(ChatReply {
-            status: status.to_owned(),
-            thread_id: stored.thread.to_string(),
-            turn: turn.turn,
-            agent: turn.agent,
-            result: turn.result,
-            error: turn.error,
-            token: open.map(|open| open.token.clone()),
-            question,
-            messages,
-        })
-    }
-}
-
 /// Asks as the next turn of a thread, or says what the thread waits for.
 #[utoipa::path(
     post, path = "/chat", tag = "chat",
     responses(
-        (status = 200, body = ChatReply), (status = 404, body = Problem), (status = 409, body = Problem),
+        (status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), (status = 404, body = Problem), (status = 409, body = Problem),
         (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
         (status = 503, body = Problem),
     )
 )]
 pub(crate) async fn chat(
     State(service): State<Shared>,
+    headers: HeaderMap,
     Body(request): Body<ChatRequest>,
-) -> Result<Json<ChatReply>> {
+) -> Result<Response> {
     if request.message.trim().is_empty() {
         return Err(Problem::new(Kind::Input, "$.message: expected a question, found nothing"));
     }
@@ -107,21 +58,33 @@ pub(crate) async fn chat(
         Some(name) => parse_thread(name)?,
         None => new_thread_id(),
     };
-    let pool = service.pool.clone();
-    let turn = pool.run(move |cancel| {
+    let begin = wants_stream(&headers).then_some(Begin::NextTurn);
+    reply(&service, thread, begin, move |service, stored, under| {
         let prepared = service.agent(request.agent.as_deref())?;
-        let stored = service.thread(thread);
         let now = time_for(prepared.agent.compiled().policy());
         let input =
             Input { now, outline: prepared.outline.clone(), ..Input::question(request.message.trim()) };
-        let handle = stored.threads.at(&stored.thread).cancelled_by(cancel);
-        match handle.ask_with(&prepared.agent, input) {
+        match under.handle(stored).ask_with(&prepared.agent, input) {
             // What the thread waits for is said instead.
-            Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(&stored, service.last_turn(&stored)?),
+            Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.last_turn(stored)?),
             Err(stopped) => Err(stopped.into()),
         }
-    });
-    turn.await?.map(Json)
+    })
+    .await
+}
+
+/// Performs a run and gives the reply to it, or a stream of what happens in it once it has begun.
+pub(crate) async fn reply(
+    service: &Shared,
+    thread: ThreadId,
+    begin: Option<Begin>,
+    work: impl FnOnce(&Service, &StoredThread, Under<'_>) -> Result<ChatReply> + Send + 'static,
+) -> Result<Response> {
+    let Some(begin) = begin else {
+        return service.perform(thread, work).await.map(|reply| Json(reply).into_response());
+    };
+    let (from, items) = perform_followed(service, thread.clone(), begin, work).await?;
+    Ok(stream(&thread, from, items))
 }
 
 /// What a person says. One of `response`, `approve`, `reject`, `edit` and `edit_input`.
@@ -184,28 +147,27 @@ impl HitlRequest {
 #[utoipa::path(
     post, path = "/hitl/resume", tag = "chat",
     responses(
-        (status = 200, body = ChatReply), (status = 404, body = Problem), (status = 409, body = Problem),
+        (status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), (status = 404, body = Problem), (status = 409, body = Problem),
         (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
         (status = 503, body = Problem),
     )
 )]
 pub(crate) async fn resume(
     State(service): State<Shared>,
+    headers: HeaderMap,
     Body(mut request): Body<HitlRequest>,
-) -> Result<Json<ChatReply>> {
+) -> Result<Response> {
     let (answer, thread) = (request.answer()?, parse_thread(&request.thread_id)?);
-    let pool = service.pool.clone();
-    let turn = pool.run(move |cancel| {
-        let stored = service.known_thread(thread)?;
+    let begin = wants_stream(&headers).then_some(Begin::Here);
+    reply(&service, thread, begin, move |service, stored, under| {
         let token = match request.token {
             Some(token) => token,
-            None => token_of(&stored, service.wants_tokens)?,
+            None => token_of(stored, service.wants_tokens)?,
         };
-        let turn =
-            service.go_on(&stored, cancel, |handle, agent| handle.token(token).answer(agent, answer))?;
-        ChatReply::of(&stored, turn)
-    });
-    turn.await?.map(Json)
+        let turn = service.go_on(stored, under, |handle, agent| handle.token(token).answer(agent, answer))?;
+        ChatReply::of(stored, turn)
+    })
+    .await
 }
 
 /// The token for an answer that names none. An approval that is sent again would allow what comes next, so it names

@@ -7,10 +7,15 @@
 //! request names never becomes the name of a file.
 
 mod chat;
+mod events;
+mod feed;
 mod guard;
 mod input;
+mod live;
+mod options;
 mod pool;
 mod problem;
+mod reply;
 mod service;
 mod threads;
 
@@ -29,6 +34,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use crate::options::Options;
 use crate::pool::{Pool, read};
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, Shared};
@@ -36,25 +42,6 @@ use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
 
 /// How long replies may take to be sent once nothing runs any more.
 const FAREWELL: Duration = Duration::from_secs(5);
-
-/// What a service bears.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Where it listens; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// Whether anybody may ask who reaches an address that is not loopback.
-    pub allow_anonymous: bool,
-    /// The most runs at once.
-    pub max_runs: u32,
-    /// The most runs that wait in line.
-    pub max_waiting: usize,
-    /// The most bytes of a request's body.
-    pub max_body_bytes: usize,
-    /// Whether every answer must name the token of what it answers, that of a step too.
-    pub require_tokens: bool,
-    /// Whether turns whose process was killed go on at the start.
-    pub resume: bool,
-}
 
 /// Hears what a person at the terminal should know.
 pub trait Announce {
@@ -91,7 +78,7 @@ pub fn serve(
         return Err(Error::unusable(problem).hint("listen on 127.0.0.1, or say --allow-anonymous"));
     }
     let pool = Pool::new(options.max_runs, options.max_waiting);
-    let service = Service::new(place, settings, choice, config, Arc::clone(&pool), options.require_tokens)?;
+    let service = Service::new(place, settings, choice, config, Arc::clone(&pool), options)?;
     let service = Arc::new(service);
     let (warnings, notes) = service.notes();
     warnings.iter().chain(&notes).for_each(|note| announce.note(note));
@@ -110,10 +97,11 @@ pub fn serve(
         }
         let app = router(&service, options, is_loopback);
         announce.ready(address);
-        let (stops, (has_stopped, may_end)) = (Arc::clone(&pool), tokio::sync::oneshot::channel());
+        let (stops, (has_stopped, may_end)) = (Arc::clone(&service), tokio::sync::oneshot::channel());
         let stopped = async move {
             told_to_stop().await;
-            stops.stop().await;
+            stops.pool.stop().await;
+            stops.live.stop();
             let _ = has_stopped.send(());
         };
         // A client that never ends its request does not hold the process.
@@ -144,6 +132,7 @@ fn router(service: &Shared, options: &Options, is_loopback: bool) -> Router {
         .routes(routes!(threads::cancel))
         .routes(routes!(threads::resolve))
         .routes(routes!(threads::fork))
+        .routes(routes!(events::events))
         .routes(routes!(threads::agents))
         .routes(routes!(threads::agent))
         .routes(routes!(lives))
@@ -191,17 +180,20 @@ fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result
     if !left.is_empty() {
         announce.note(&format!("{} stopped before their end, and go on", left.len()));
     }
-    let service = Arc::clone(service);
+    // Who asks for what happens in them waits for them.
+    let works: Vec<_> = left
+        .into_iter()
+        .map(|thread| {
+            service.work(thread, |service, stored, under| {
+                service.go_on(stored, under, |handle, agent| handle.resume(agent)).map(drop)
+            })
+        })
+        .collect();
+    let pool = Arc::clone(&service.pool);
     tokio::spawn(async move {
-        for thread in left {
-            let (pool, service) = (Arc::clone(&service.pool), Arc::clone(&service));
+        for work in works {
             // What does not go on is as it was, and says so where it is shown.
-            let _ = pool
-                .run_in_turn(move |cancel| {
-                    let stored = service.known_thread(thread)?;
-                    service.go_on(&stored, cancel, |handle, agent| handle.resume(agent)).map(drop)
-                })
-                .await;
+            let _ = pool.run_in_turn(work).await;
         }
     });
     Ok(())

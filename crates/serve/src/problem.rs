@@ -11,7 +11,7 @@ use planwright::journal::{JournalErrorKind, StoreError};
 use planwright_app::{Class, Error};
 
 /// A problem, as `application/problem+json`.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// The kind: `urn:planwright:` and a word that stays as it is.
     #[serde(rename = "type")]
@@ -76,6 +76,8 @@ pub(crate) enum Kind {
     /// The model did not answer. The turn is kept and can go on.
     Interrupted,
     Stopping,
+    /// The reader of a stream does not take what there is.
+    TooSlow,
     Store,
 }
 
@@ -98,6 +100,7 @@ impl Kind {
             Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too-busy", "Too many runs wait in line"),
             Kind::Interrupted => (StatusCode::SERVICE_UNAVAILABLE, "interrupted", "The model did not answer"),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service is stopping"),
+            Kind::TooSlow => (StatusCode::REQUEST_TIMEOUT, "reader-too-slow", "The reader is too slow"),
             Kind::Store => (StatusCode::SERVICE_UNAVAILABLE, "store", "The store cannot be used"),
         }
     }

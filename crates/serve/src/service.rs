@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use crate::live::{Live, Running};
+use crate::options::Options;
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
 use planwright::agents;
@@ -19,6 +22,9 @@ pub(crate) type Shared = Arc<Service>;
 
 pub(crate) struct Service {
     pub pool: Arc<Pool>,
+    pub live: Live,
+    /// How long the reader of a stream may take for what there is.
+    pub patience: Duration,
     place: StorePlace,
     threads: Threads,
     settings: Settings,
@@ -31,6 +37,18 @@ pub(crate) struct Service {
     agents: Mutex<HashMap<String, Arc<PreparedAgent>>>,
 }
 
+/// Who watches a run, and what stops it.
+pub(crate) struct Under<'a> {
+    running: &'a Running,
+    cancel: CancelToken,
+}
+
+impl<'a> Under<'a> {
+    pub fn handle(self, stored: &'a StoredThread) -> ThreadHandle<'a> {
+        stored.threads.at(&stored.thread).observer(self.running).cancelled_by(self.cancel)
+    }
+}
+
 impl Service {
     pub fn new(
         place: StorePlace,
@@ -38,13 +56,25 @@ impl Service {
         choice: AgentChoice,
         config: Option<&Path>,
         pool: Arc<Pool>,
-        wants_tokens: bool,
+        options: &Options,
     ) -> planwright_app::Result<Self> {
         let (threads, keys) = (place.make()?, configured_keys(config)?);
         let prepared = Arc::new(choice.prepare(&settings, None, None)?);
         let default_agent = prepared.agent.compiled().spec().name.clone();
         let agents = Mutex::new(HashMap::from([(default_agent.clone(), prepared)]));
-        Ok(Service { pool, place, threads, settings, choice, default_agent, keys, wants_tokens, agents })
+        Ok(Service {
+            pool,
+            live: Live::new(),
+            patience: options.reader_patience,
+            place,
+            threads,
+            settings,
+            choice,
+            default_agent,
+            keys,
+            wants_tokens: options.require_tokens,
+            agents,
+        })
     }
 
     /// What a person at the terminal may like to know of the agent that answers.
@@ -96,11 +126,43 @@ impl Service {
         Ok(prepared)
     }
 
+    /// Performs a run of a thread once there is a place for it. Those who watch are told, from when it stands in line.
+    pub fn perform<T: Send + 'static, W>(
+        self: &Arc<Self>,
+        thread: ThreadId,
+        work: W,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, W>
+    where
+        W: FnOnce(&Service, &StoredThread, Under<'_>) -> Result<T> + Send + 'static,
+    {
+        let (pool, work) = (Arc::clone(&self.pool), self.work(thread, work));
+        async move { pool.run(work).await? }
+    }
+
+    /// A run of a thread, for the pool.
+    pub fn work<T: 'static, W>(
+        self: &Arc<Self>,
+        thread: ThreadId,
+        work: W,
+    ) -> impl FnOnce(CancelToken) -> Result<T> + Send + 'static + use<T, W>
+    where
+        W: FnOnce(&Service, &StoredThread, Under<'_>) -> Result<T> + Send + 'static,
+    {
+        let (service, running) = (Arc::clone(self), self.live.run(&thread));
+        move |cancel| {
+            let done = work(&service, &service.thread(thread), Under { running: &running, cancel });
+            if let Err(problem) = &done {
+                running.stopped(problem);
+            }
+            done
+        }
+    }
+
     /// Goes on with the last turn of a thread, under the rules that it began with.
     pub fn go_on(
         &self,
         stored: &StoredThread,
-        cancel: CancelToken,
+        under: Under<'_>,
         go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>,
     ) -> Result<ShownTurn> {
         let folded = stored.fold(None)?;
@@ -112,8 +174,7 @@ impl Service {
             }
             None => Arc::new(PreparedAgent::resume(&folded, &self.settings, None, None)?),
         };
-        let handle = stored.threads.at(&stored.thread).cancelled_by(cancel);
-        go(handle, &prepared.agent)?;
+        go(under.handle(stored), &prepared.agent)?;
         self.last_turn(stored)
     }
 

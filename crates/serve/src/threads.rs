@@ -109,12 +109,10 @@ pub(crate) async fn show(
     )
 )]
 pub(crate) async fn resume(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<Value>> {
-    let pool = service.pool.clone();
-    let turn = pool.run(move |cancel| {
-        let stored = service.known_thread(thread)?;
-        service.go_on(&stored, cancel, |handle, agent| handle.resume(agent))
+    let turn = service.perform(thread, |service, stored, under| {
+        service.go_on(stored, under, |handle, agent| handle.resume(agent))
     });
-    turn.await?.map(|turn| Json(json!(turn)))
+    turn.await.map(|turn| Json(json!(turn)))
 }
 
 /// Why a turn is ended.
@@ -193,12 +191,10 @@ pub(crate) async fn resolve(
             return Err(Problem::new(Kind::Input, problem));
         }
     };
-    let (pool, token) = (service.pool.clone(), request.token);
-    let turn = pool.run(move |cancel| {
-        let stored = service.known_thread(thread)?;
-        service.go_on(&stored, cancel, |handle, agent| handle.token(token).resolve(agent, resolution))
+    let turn = service.perform(thread, |service, stored, under| {
+        service.go_on(stored, under, |handle, agent| handle.token(request.token).resolve(agent, resolution))
     });
-    turn.await?.map(|turn| Json(json!(turn)))
+    turn.await.map(|turn| Json(json!(turn)))
 }
 
 /// How much of a thread a new one begins with.

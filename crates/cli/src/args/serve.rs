@@ -27,6 +27,9 @@ pub struct ServeArgs {
     /// Take no answer without the token of what it answers, that of a step neither
     #[arg(long)]
     pub require_tokens: bool,
+    /// How many seconds the reader of a stream may take for what there is, before it is cut off
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub reader_seconds: u64,
     /// Leave turns whose process was killed as they are
     #[arg(long)]
     pub no_resume: bool,

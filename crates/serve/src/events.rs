@@ -1,0 +1,133 @@
+//! Streams of events as `text/event-stream`.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{Query as Parameters, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::mpsc;
+use utoipa::IntoParams;
+
+use crate::feed::{Follow, Item, Position, follow};
+use crate::input::Thread;
+use crate::pool::read;
+use crate::problem::{Kind, Problem, Result};
+use crate::service::Shared;
+use planwright::driver::Progress;
+use planwright::journal::ThreadId;
+
+/// After how long a client that lost the connection asks again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long a stream is silent before a sign of life.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Whether a client asks for a stream.
+pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+    accepts.flat_map(|value| value.split(',')).any(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+    })
+}
+
+/// A stream of what is told. The first event has an id before anything has happened.
+pub(crate) fn stream(thread: &ThreadId, from: Position, items: mpsc::Receiver<Item>) -> Response {
+    let begin = json!({"thread_id": thread, "turn": from.turn});
+    let begin = event("thread", &begin).id(from.to_string()).retry(RETRY);
+    let mut state = (Some(begin), items);
+    let events = futures_util::stream::poll_fn(move |context| match state.0.take() {
+        Some(begin) => std::task::Poll::Ready(Some(Ok::<_, Infallible>(begin))),
+        None => state.1.poll_recv(context).map(|item| Some(Ok(of_item(item?)))),
+    });
+    let alive = KeepAlive::new().interval(HEARTBEAT);
+    // Proxies hand it on as it comes.
+    ([("x-accel-buffering", "no")], Sse::new(events).keep_alive(alive)).into_response()
+}
+
+fn of_item(item: Item) -> Event {
+    match item {
+        Item::Event(position, progress) => of_progress(&progress).id(position.to_string()),
+        Item::Passing(progress) => of_progress(&progress),
+        Item::End(reply, problem) => {
+            let mut end = json!(reply);
+            end["problem"] = json!(problem);
+            event("end", &end)
+        }
+        Item::Cut(problem) => event("cut", &problem),
+    }
+}
+
+fn of_progress(progress: &Progress) -> Event {
+    let name = json!(progress.kind);
+    event(name.as_str().unwrap_or_default(), progress)
+}
+
+fn event(name: &str, data: &impl Serialize) -> Event {
+    // JSON of ours has no line break outside of its strings, and writes those as \n.
+    Event::default().event(name).data(json!(data).to_string())
+}
+
+/// Where a stream begins, and when it ends.
+#[derive(Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventsParameters {
+    /// The id of the event before the first; `Last-Event-ID` says the same. `1-0-0` begins with the first turn. Without
+    /// one, the stream begins with the last turn.
+    from: Option<String>,
+    /// Whether it goes on with what comes when nothing runs any more.
+    follow: bool,
+}
+
+/// What happens in a thread, as it happens: each event once and in order, from a place on.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/events", tag = "threads",
+    params(
+        ("thread_id" = String, Path, description = "The thread"), EventsParameters,
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+    ),
+    responses(
+        (status = 200, body = String, content_type = "text/event-stream"),
+        (status = 204, description = "Everything was seen, and nothing runs"),
+        (status = 404, body = Problem), (status = 422, body = Problem), (status = 503, body = Problem),
+    )
+)]
+pub(crate) async fn events(
+    State(service): State<Shared>,
+    Thread(thread): Thread,
+    parameters: Result<Parameters<EventsParameters>, axum::extract::rejection::QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let Parameters(parameters) =
+        parameters.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
+    let seen = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?")).filter(|id| !id.is_empty());
+    let asked = seen.or(parameters.from.as_deref()).map(str::parse).transpose()?;
+    let watching = service.live.watch(&thread);
+    let (known, is_running) = (service.clone(), watching.is_running());
+    let (stored, from, is_over) = read(move || {
+        let stored = known.thread(thread);
+        let turns = match known.turns_of(&stored) {
+            // One that stands in line is not there yet.
+            Err(_) if is_running => 0,
+            turns => turns?.0,
+        };
+        let from: Position = asked.unwrap_or(Position::before(turns.max(1)));
+        if from.turn > turns + 1 {
+            let problem = format!("Last-Event-ID: expected an id of the {turns} turns, found {from}");
+            return Err(Problem::new(Kind::Input, problem));
+        }
+        let news = known.news(&stored, from)?;
+        Ok((stored, from, !is_running && !news.running && news.events.is_empty()))
+    })
+    .await?;
+    // A client of the browser asks again after every end, until it is told that there is nothing more.
+    if is_over && seen.is_some() && !parameters.follow {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let how = Follow { from, stays: parameters.follow, patience: service.patience };
+    let named = stored.thread.clone();
+    Ok(stream(&named, from, follow(&service, stored, watching, how)))
+}

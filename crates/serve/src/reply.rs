@@ -1,0 +1,64 @@
+//! Where a turn stands, as a conversation is told.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::problem::Result;
+use planwright::driver::history;
+use planwright_app::{Pending, ShownTurn, StoredThread};
+
+/// Where a turn stands.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChatReply {
+    /// `completed`, `waiting_human`, `failed`, `in_doubt`, `unfinished` or `running`.
+    #[schema(example = "completed")]
+    status: String,
+    /// The thread.
+    thread_id: String,
+    /// The turn, from 1.
+    turn: u32,
+    /// The agent.
+    agent: String,
+    /// The answer, or in words why there is none.
+    result: Option<String>,
+    /// Why there is no answer.
+    error: Option<String>,
+    /// What a person is asked.
+    question: Option<String>,
+    /// The token of that question, which an answer to it names.
+    token: Option<String>,
+    /// The conversation: each question and what came of it.
+    messages: Vec<String>,
+}
+
+impl ChatReply {
+    /// The reply that tells of a turn.
+    pub fn of(stored: &StoredThread, turn: ShownTurn) -> Result<Self> {
+        let status = match turn.status {
+            "done" => "completed",
+            "waiting" => "waiting_human",
+            status => status,
+        };
+        let open = turn.open.as_ref().filter(|open| !open.expired);
+        let question = open.map(Pending::text);
+        let mut messages: Vec<String> = history(stored.threads.store(), &stored.thread)?
+            .into_iter()
+            .flat_map(|(question, answer)| [question, answer])
+            .collect();
+        if status != "completed" {
+            messages.push(turn.question);
+            messages.extend(question.clone().or_else(|| turn.result.clone()));
+        }
+        Ok(ChatReply {
+            status: status.to_owned(),
+            thread_id: stored.thread.to_string(),
+            turn: turn.turn,
+            agent: turn.agent,
+            result: turn.result,
+            error: turn.error,
+            token: open.map(|open| open.token.clone()),
+            question,
+            messages,
+        })
+    }
+}
