@@ -77,6 +77,14 @@ impl AgentChoice {
         spec
     }
 
+    /// Reads the text of the spec of the agent that is chosen.
+    ///
+    /// # Errors
+    /// As [`spec_source`].
+    pub fn source(&self, settings: &Settings) -> Result<String> {
+        spec_source(self.agent.as_deref().or(settings.file.agent.as_deref()).unwrap_or(agents::DEFAULT))
+    }
+
     /// Builds the agent of a new run. One that goes on with a recording keeps the tools it was recorded with:
     /// they are part of every request.
     ///

@@ -4,28 +4,34 @@
 //! **Invariant:** nothing here reads a terminal or writes to one, and nothing knows an exit code.
 
 mod agent;
+mod agent_line;
 mod config;
 mod error;
 mod pending;
 mod report;
 mod settings;
+#[cfg(feature = "schema")]
+pub mod shapes;
 mod spending;
 mod spool;
 mod steps;
 mod store;
 mod toolbox;
 mod turn;
+mod waiting;
 
 pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
+pub use agent_line::{AgentLine, variant};
 pub use error::{Class, Error, Result, read_text};
 pub use pending::{Pending, RunLocation};
 pub use report::{RunInfo, drift_json, ended_run, last_state, result_text};
 pub use settings::{IndexProgress, Overrides, Settings, configured_keys};
-pub use spending::{Spending, SpendingBy, Spent};
+pub use spending::{Spending, SpendingBy, SpendingLine, SpendingReport, Spent};
 pub use spool::Spool;
-pub use steps::{plan_json, report_text, results_text, step_text};
-pub use store::{StorePlace, StoredThread, list_page, new_thread_id, shell_word};
-pub use turn::{RecordLine, ShownTurn, answer_line};
+pub use steps::{plan_json, report_text, results_text, step_text, trace_line_json};
+pub use store::{StorePlace, StoredThread, ThreadsPage, list_page, new_thread_id, shell_word};
+pub use turn::{RecordLine, ShownThread, ShownTurn, answer_line, make_fixture_of};
+pub use waiting::{WaitingPage, WaitingRun};
 
 /// The values of all configured keys: those of the usual variables where the configuration file cannot be used.
 pub fn known_keys() -> Vec<planwright::ports::Secret> {

@@ -16,8 +16,10 @@ use planwright::prompt::{Request, RequestBody};
 
 /// What a run waits for: the answer to a question, or a word on a write in doubt.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Pending {
     /// The effect.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub effect: EffectId,
     /// The token that an answer names.
     pub token: String,
@@ -39,6 +41,7 @@ pub struct Pending {
 
 /// A call that may or may not have happened.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub(crate) struct DoubtedCall {
     pub tool: String,
     input: String,

@@ -1,20 +1,22 @@
 //! What the runs of a store have spent, added up.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigFile;
 use crate::error::{Error, Result};
 use planwright::driver::Threads;
-use planwright::journal::{FileJournal, Query, Record, fold};
+use planwright::journal::{FileJournal, Listed, Query, Record, fold};
 use planwright::machine::{Effect, Event, State, Usage, awaited, start, transition};
 use planwright::spec::{Money, Price, RoleName};
 
 /// What is added up into one line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum SpendingBy {
     /// The days, of the local time zone.
@@ -32,14 +34,17 @@ pub enum SpendingBy {
 
 /// What was spent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Spent {
     /// The runs.
     pub runs: u64,
     /// The model calls that were answered, by a server or the offline model.
     pub calls: u64,
     /// The tokens.
+    #[cfg_attr(feature = "schema", schema(value_type = crate::shapes::Usage))]
     pub tokens: Usage,
     /// What those calls cost whose price is known; `None` where that is none.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub cost: Option<Money>,
     /// The calls that cost tokens of an unknown price.
     pub unpriced_calls: u64,
@@ -56,6 +61,35 @@ impl Spent {
     }
 }
 
+/// What was spent, as `cost --json` prints it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SpendingReport {
+    /// What a line adds up.
+    pub by: SpendingBy,
+    /// Since when, in milliseconds since 1970.
+    pub since: Option<u64>,
+    /// The currency of the prices.
+    pub currency: Option<String>,
+    /// What was spent, the most first; days in their order.
+    pub lines: Vec<SpendingLine>,
+    /// All of it.
+    pub total: Spent,
+    /// What does not read, and why.
+    pub unreadable: Vec<String>,
+}
+
+/// What was spent under a name.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SpendingLine {
+    /// The day, agent, thread, model or role.
+    pub name: String,
+    /// What was spent.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
 /// What was spent in which runs.
 #[derive(Debug, Default)]
 pub struct Spending {
@@ -63,14 +97,11 @@ pub struct Spending {
     /// Since when, in milliseconds since 1970.
     since: u64,
     prices: BTreeMap<String, Price>,
-    /// The currency of the prices.
-    pub currency: Option<String>,
-    /// What was spent under which name.
-    pub lines: BTreeMap<String, Spent>,
+    currency: Option<String>,
+    lines: BTreeMap<String, Spent>,
     /// The runs in which a model was asked.
-    pub runs: u64,
-    /// What does not read, and why.
-    pub problems: Vec<String>,
+    runs: u64,
+    problems: Vec<String>,
 }
 
 impl Spending {
@@ -94,14 +125,7 @@ impl Spending {
             // The last written to come first.
             let since = self.since;
             for listed in page.iter().filter(|listed| listed.updated >= since) {
-                for turn in 0..listed.turns {
-                    let records = threads.store().records(&listed.thread, turn);
-                    let records = records.map_err(|error| error.to_string());
-                    let add = |records| self.add_run(records, listed.thread.as_str(), listed.updated);
-                    if let Err(problem) = records.and_then(add) {
-                        self.problems.push(format!("{}, turn {}: {problem}", listed.thread, turn + 1));
-                    }
-                }
+                self.add_thread(threads, listed);
             }
             match page.last() {
                 Some(last) if page.len() == query.limit && last.updated >= self.since => {
@@ -109,6 +133,42 @@ impl Spending {
                 }
                 _ => return Ok(()),
             }
+        }
+    }
+
+    /// Adds what the turns of a thread have spent.
+    pub fn add_thread(&mut self, threads: &Threads, listed: &Listed) {
+        for turn in 0..listed.turns {
+            let records = threads.store().records(&listed.thread, turn);
+            let records = records.map_err(|error| error.to_string());
+            let add = |records| self.add_run(records, listed.thread.as_str(), listed.updated);
+            if let Err(problem) = records.and_then(add) {
+                self.problems.push(format!("{}, turn {}: {problem}", listed.thread, turn + 1));
+            }
+        }
+    }
+
+    /// What was spent, added up.
+    pub fn report(self) -> SpendingReport {
+        let mut total = Spent::default();
+        self.lines.values().for_each(|spent| total.add(spent));
+        // A run that asked two models is one run.
+        total.runs = self.runs;
+        let mut lines: Vec<SpendingLine> =
+            self.lines.into_iter().map(|(name, spent)| SpendingLine { name, spent }).collect();
+        if self.by != SpendingBy::Day {
+            lines.sort_by_key(|SpendingLine { spent, .. }| {
+                Reverse((spent.cost, spent.tokens.input_tokens + spent.tokens.output_tokens))
+            });
+        }
+        let since = Some(self.since).filter(|since| *since > 0);
+        SpendingReport {
+            by: self.by,
+            since,
+            currency: self.currency,
+            lines,
+            total,
+            unreadable: self.problems,
         }
     }
 

@@ -1,9 +1,9 @@
-//! The steps of a run as people see them: each with what came of it, as JSON and in words.
+//! The steps of a run as people see them: each with what came of it, as JSON and in words; and its trace.
 
 use serde_json::{Value, json};
 
-use planwright::contract::excerpt;
-use planwright::machine::{EffectId, State, StepRecord};
+use planwright::contract::{Intent, excerpt};
+use planwright::machine::{EffectId, State, StepRecord, TraceLine};
 use planwright::spec::{CompiledSpec, Write};
 
 /// How much of a step is shown on its line, in characters.
@@ -65,4 +65,18 @@ pub fn report_text<'s>(compiled: &CompiledSpec, state: &'s State) -> Option<&'s 
     state.answer().filter(|_| compiled.policy().write == Write::Summary)?;
     let is_work = |record: &StepRecord<'_>| record.status == "completed" && !record.step.is_hitl();
     state.current_steps().filter(is_work).filter_map(|record| record.output).last()
+}
+
+/// A trace line in JSON. That of the intent says how the question was understood, which the trace itself leaves to
+/// the state.
+pub fn trace_line_json(line: &TraceLine, intent: Option<&Intent>) -> Value {
+    let mut object = json!(line);
+    if let (TraceLine::Intent { .. }, Some(intent)) = (line, intent) {
+        let fields = [("rewritten_query", &intent.rewritten_query), ("constraints", &intent.constraints)];
+        fields
+            .into_iter()
+            .filter(|(_, text)| text.is_some())
+            .for_each(|(key, text)| object[key] = json!(text));
+    }
+    object
 }

@@ -3,6 +3,8 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::config::{ConfigFile, Mode, user_folder, variable};
 use crate::error::{Error, Result};
 use planwright::driver::Threads;
@@ -133,6 +135,17 @@ impl StorePlace {
         let store = SqliteStore::open(&self.path, self.durability).map_err(advise)?;
         Ok(Threads::new(Arc::new(store)))
     }
+}
+
+/// A page of threads, as `threads list --json` prints it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ThreadsPage {
+    /// The threads.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<crate::shapes::ListedThread>))]
+    pub threads: Vec<Listed>,
+    /// The cursor of the page that follows.
+    pub next: Option<String>,
 }
 
 /// A name that no thread has: the time and a random number.

@@ -3,18 +3,23 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pending::{Pending, RunLocation};
 use crate::report::result_text;
 use crate::steps::plan_json;
 use crate::store::StoredThread;
 use planwright::contract::excerpt;
-use planwright::journal::{Folded, Record, ResolvedAs, RunStatus, StoreError, Unknown, fold};
+use planwright::driver::Redactor;
+use planwright::journal::{
+    Fixture, Folded, Record, ResolvedAs, RunStatus, StoreError, ThreadId, Unknown, fold,
+};
 use planwright::machine::{EffectId, Event, HumanAnswer, ToolOutcome, awaited, transition};
+use planwright::ports::Secret;
 use planwright::prompt::{Request, RequestBody};
 
 /// A turn, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ShownTurn {
     /// From 1.
     pub turn: u32,
@@ -25,18 +30,21 @@ pub struct ShownTurn {
     /// The run's id.
     pub run: String,
     /// Where it stands: `running`, `unreadable`, or the name of a `RunStatus`.
+    #[cfg_attr(feature = "schema", schema(value_type = crate::shapes::TurnStatus))]
     pub status: &'static str,
     /// The answer.
     pub answer: Option<String>,
     /// Why there is none.
     pub error: Option<String>,
     /// The writes of which nobody knows whether they happened.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<crate::shapes::UnknownWrite>))]
     pub unknown: Vec<Unknown>,
     /// Why it does not read.
     pub problem: Option<String>,
     /// What it waits with.
     pub open: Option<Pending>,
     /// The plan that the turn is at, a step an object.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<crate::shapes::Step>))]
     pub plan: Vec<Value>,
     /// The first step that is not finished, from 0.
     pub current_step: usize,
@@ -45,14 +53,69 @@ pub struct ShownTurn {
     /// The answer, or why there is none, as the user is told.
     pub result: Option<String>,
     /// Where the beginning of a fork comes from.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<crate::shapes::Origin>))]
     pub origin: Option<Value>,
     /// Each record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub records: Option<Vec<RecordLine>>,
 }
 
+/// A thread with its turns, as `--json` prints it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ShownThread {
+    /// Its name.
+    #[cfg_attr(feature = "schema", schema(value_type = crate::shapes::ThreadName))]
+    pub thread: ThreadId,
+    /// The turns.
+    pub turns: Vec<ShownTurn>,
+}
+
+impl ShownThread {
+    /// Loads all turns, or the one that people count from 1, with the first `record_chars` characters of each record
+    /// where they are wanted.
+    ///
+    /// # Errors
+    /// Where there is no such thread or turn, or the store cannot be read.
+    pub fn load(
+        stored: &StoredThread,
+        turn: Option<u32>,
+        record_chars: Option<usize>,
+    ) -> Result<Self, StoreError> {
+        let (store, thread) = (stored.threads.store(), stored.thread.clone());
+        let turns = store.turns(&thread)?;
+        let wanted = match turn {
+            Some(turn) if !(1..=turns).contains(&turn) => {
+                return Err(StoreError::NoTurn { thread, turn: turn.saturating_sub(1), turns });
+            }
+            Some(turn) => turn - 1..turn,
+            None => 0..turns,
+        };
+        // One that does not read is shown all the same.
+        let running = store.find(&thread).ok().flatten().is_some_and(|listed| listed.running);
+        let load = |turn| ShownTurn::load(stored, turn, running && turn + 1 == turns, record_chars);
+        Ok(ShownThread { turns: wanted.map(load).collect::<Result<_, _>>()?, thread })
+    }
+}
+
+/// Makes a fixture of a turn that people count from 1, the last without one, with the values of no key.
+///
+/// # Errors
+/// Where there is no such turn, or its records do not read.
+pub fn make_fixture_of(stored: &StoredThread, turn: Option<u32>, keys: Vec<Secret>) -> Result<Fixture> {
+    let (turn, records) = stored.records(turn)?;
+    let records = Redactor::new(keys).records(records);
+    let fixture = fold(records.iter().cloned()).and_then(|folded| {
+        let open = Pending::of(&folded, RunLocation::default());
+        let open = open.map(|pending| format!("waits for a person: {}", pending.text()));
+        Fixture::of_records(&records, open)
+    });
+    fixture.map_err(Error::at(format!("thread {}, turn {turn}", stored.thread)))
+}
+
 /// A record, in a line.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RecordLine {
     /// From 0.
     pub record: usize,
@@ -76,13 +139,13 @@ impl ShownTurn {
         turn: u32,
         running: bool,
         record_chars: Option<usize>,
-    ) -> Result<Self> {
+    ) -> Result<Self, StoreError> {
         // A turn that is damaged does not hide the others.
         let (records, folded) = match stored.threads.store().records(&stored.thread, turn) {
             Ok(records) if records.is_empty() => (records, Err("it has no header".to_owned())),
             Ok(records) => (records.clone(), fold(records).map_err(|error| error.to_string())),
             Err(StoreError::Journal(error)) => (Vec::new(), Err(error.to_string())),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let mut shown = ShownTurn { turn: turn + 1, status: "unreadable", ..ShownTurn::default() };
         if let Some(Record::Header(header)) = records.first() {

@@ -15,8 +15,8 @@ use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
 use planwright::machine::explore::{Check, Real, Report, dot, explore_with, mermaid, reachable, sketch};
-use planwright::spec::{CompiledSpec, Horizon, Orchestrate, Spec, Validate, ValidateAt, Write};
-use planwright_app::{Class, Error, Result, load_spec, read_text, spec_source};
+use planwright::spec::CompiledSpec;
+use planwright_app::{AgentLine, Class, Error, Result, load_spec, read_text, spec_source};
 
 pub fn agents(command: Option<AgentsCommand>, as_json: bool) -> Result<()> {
     let Some(AgentsCommand::Show { agent, json }) = command else { return list_agents(as_json) };
@@ -31,54 +31,16 @@ fn compile_agent(agent: Option<&str>) -> Result<CompiledSpec> {
 }
 
 fn list_agents(as_json: bool) -> Result<()> {
-    let specs: Vec<Spec> = agents::names().filter_map(agents::shipped).collect();
+    let specs = agents::names().filter_map(agents::shipped);
+    let lines: Vec<AgentLine> = specs.map(|spec| AgentLine::of(&spec, agents::DEFAULT)).collect();
     if as_json {
-        let object = |spec: &Spec| {
-            let tools: Vec<&str> = spec.all_tools().iter().map(|tool| &*tool.name).collect();
-            json!({
-                "name": spec.name, "default": spec.name == agents::DEFAULT, "flow": describe_flow(spec),
-                "description": spec.description, "tools": tools,
-            })
-        };
-        return out::print_json(&specs.iter().map(object).collect::<Value>());
+        return out::print_json(&lines);
     }
-    let rows = specs.iter().map(|spec| {
-        let default = if spec.name == agents::DEFAULT { " (default)" } else { "" };
-        [format!("{}{default}", spec.name), describe_flow(spec), text::line(&spec.description)]
+    let rows = lines.into_iter().map(|line| {
+        let default = if line.default { " (default)" } else { "" };
+        [format!("{}{default}", line.name), line.flow, text::line(&line.description)]
     });
     out::print_lines(&text::table(["name", "flow", "description"], rows, stdout_columns()))
-}
-
-/// The phases of an agent in one line, out of its policy.
-fn describe_flow(spec: &Spec) -> String {
-    let (policy, limits) = (&spec.policy, &spec.limits);
-    let intake = policy.intake.iter().map(|intake| text::variant(intake).replace('_', " "));
-    let plan = match intake.collect::<Vec<_>>().join(", ") {
-        intake if intake.is_empty() => "PLAN".to_owned(),
-        intake => format!("PLAN ({intake})"),
-    };
-    let execute = match policy.orchestrate {
-        Orchestrate::Never => "EXECUTE",
-        Orchestrate::EachStep => "EXECUTE (orchestrated)",
-    };
-    let validate = (policy.validate != Validate::Off).then_some("VALIDATE");
-    let write = match policy.write {
-        Write::Model => Some("WRITE"),
-        Write::LastResult => Some("WRITE (last result)"),
-        Write::Summary => Some("WRITE (summary)"),
-        Write::Planner => None,
-    };
-    let judged = match policy.validate_at {
-        ValidateAt::Results => [validate, write],
-        ValidateAt::Answer => [write, validate],
-    };
-    let phases: Vec<&str> = [&*plan, execute].into_iter().chain(judged.into_iter().flatten()).collect();
-    let phases = phases.join(" ");
-    match (policy.horizon, limits.max_iterations) {
-        (Horizon::Next, Some(most)) => format!("{phases}, at most {most} rounds"),
-        _ if policy.can_replan() => format!("{phases}, at most {} replans", limits.max_replans),
-        _ => phases,
-    }
 }
 
 pub fn draw_diagram(agent: Option<&str>, format: Format) -> Result<()> {

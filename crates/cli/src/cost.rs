@@ -1,15 +1,12 @@
 //! `cost`: what the stored runs have spent, by day, agent, thread, model or role.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-use serde_json::{Value, json};
 
 use crate::args::CostArgs;
 use crate::{out, text};
 use planwright::machine::Usage;
-use planwright_app::{Result, Spending, SpendingBy, Spent};
+use planwright_app::{Result, Spending, SpendingLine, SpendingReport, Spent, variant};
 
 pub fn cost(args: &CostArgs) -> Result<()> {
     let mut spending = Spending::new(args.by, args.since.unwrap_or(0), args.store.config.as_deref())?;
@@ -20,38 +17,19 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     let files = args.journals.iter().map(|path| (path.canonicalize().unwrap_or_else(|_| path.clone()), path));
     let files: BTreeMap<PathBuf, &PathBuf> = files.collect();
     files.values().try_for_each(|path| spending.add_journal(path))?;
-    let mut total = Spent::default();
-    spending.lines.values().for_each(|spent| total.add(spent));
-    // A run that asked two models is one run.
-    total.runs = spending.runs;
-    let mut lines: Vec<(&String, &Spent)> = spending.lines.iter().collect();
-    if args.by != SpendingBy::Day {
-        lines.sort_by_key(|(_, spent)| {
-            Reverse((spent.cost, spent.tokens.input_tokens + spent.tokens.output_tokens))
-        });
-    }
-    spending.problems.iter().for_each(|problem| out::remark(&format!("left out: {problem}")));
-    let by = text::variant(&args.by);
+    let report = spending.report();
+    report.unreadable.iter().for_each(|problem| out::remark(&format!("left out: {problem}")));
     if args.json {
-        let object = |(name, spent): &(&String, &Spent)| {
-            let mut object = json!({"name": name});
-            let spent = json!(spent);
-            spent.as_object().into_iter().flatten().for_each(|(field, value)| object[field] = value.clone());
-            object
-        };
-        let objects: Value = lines.iter().map(object).collect();
-        return out::print_json(&json!({
-            "by": by, "since": args.since, "currency": spending.currency, "lines": objects, "total": total,
-            "unreadable": spending.problems,
-        }));
+        return out::print_json(&report);
     }
+    let SpendingReport { by, currency, lines, total, .. } = report;
     if lines.is_empty() {
         let since = args.since.map_or_else(String::new, |since| format!(" since {}", text::time(since)));
         out::remark(&format!("no model was asked{since} in a run that is kept; --thread NAME keeps one"));
         return Ok(());
     }
     let has_cost = total.cost.is_some();
-    let currency = spending.currency.as_deref().map(text::line).unwrap_or_default();
+    let currency = currency.as_deref().map(text::line).unwrap_or_default();
     let row = |name: &str, spent: &Spent| {
         let Usage { input_tokens, output_tokens, .. } = spent.tokens;
         let cost = match spent.cost {
@@ -62,7 +40,8 @@ pub fn cost(args: &CostArgs) -> Result<()> {
         let [runs, calls] = [spent.runs, spent.calls].map(|count| count.to_string());
         [text::line(name), runs, calls, input_tokens.to_string(), output_tokens.to_string(), cost]
     };
-    let rows = lines.iter().map(|(name, spent)| row(name, spent)).chain([row("all", &total)]);
+    let rows = lines.iter().map(|SpendingLine { name, spent }| row(name, spent)).chain([row("all", &total)]);
+    let by = variant(&by);
     let head = [&*by, "runs", "calls", "tokens read", "written", if has_cost { "cost" } else { "" }];
     // No sum is cut.
     out::print_lines(&text::table(head, rows, None))?;

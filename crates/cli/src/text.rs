@@ -73,12 +73,6 @@ pub fn span(milliseconds: u64) -> String {
     }
 }
 
-/// A variant by its name in specs and replies, such as `add_agent`.
-pub fn variant(choice: &impl serde::Serialize) -> String {
-    let name = serde_json::to_value(choice).ok();
-    name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
-}
-
 pub fn time(milliseconds: u64) -> String {
     let timestamp = || jiff::Timestamp::from_millisecond(i64::try_from(milliseconds).ok()?).ok();
     let local = timestamp().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));

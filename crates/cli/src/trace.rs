@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::TraceArgs;
 use crate::out::stdout_columns;
@@ -10,7 +10,7 @@ use crate::{out, text};
 use planwright::contract::{Intent, PlanStep};
 use planwright::journal::{FileJournal, Fixture, Folded, Outcome, fold};
 use planwright::machine::TraceLine;
-use planwright_app::{Error, Result, answer_line};
+use planwright_app::{Error, Result, answer_line, trace_line_json, variant};
 
 /// The trace of a run, what the user was found to want, and how it ended as phase, result and details.
 type Story = (Vec<TraceLine>, Option<Intent>, [String; 3]);
@@ -25,7 +25,9 @@ pub fn trace(args: &TraceArgs) -> Result<()> {
         (None, None) => return Err(Error::unusable("expected a file or a thread, found neither")),
     };
     match args.json {
-        true => lines.iter().try_for_each(|line| out::print_json_line(&line_json(line, intent.as_ref()))),
+        true => {
+            lines.iter().try_for_each(|line| out::print_json_line(&trace_line_json(line, intent.as_ref())))
+        }
         false => out::print_lines(&table(&lines, intent.as_ref(), Some(ending), stdout_columns())),
     }
 }
@@ -54,20 +56,6 @@ fn of_folded(folded: Folded, resume: &str) -> Story {
     };
     let ending = Outcome::of(&folded.compiled, &folded.state).map_or_else(goes_on, ending);
     (folded.state.trace().to_vec(), folded.state.intent().cloned(), ending)
-}
-
-/// A trace line in JSON. That of the intent says how the question was understood, which the trace itself leaves to
-/// the state.
-fn line_json(line: &TraceLine, intent: Option<&Intent>) -> Value {
-    let mut object = json!(line);
-    if let (TraceLine::Intent { .. }, Some(intent)) = (line, intent) {
-        let fields = [("rewritten_query", &intent.rewritten_query), ("constraints", &intent.constraints)];
-        fields
-            .into_iter()
-            .filter(|(_, text)| text.is_some())
-            .for_each(|(key, text)| object[key] = json!(text));
-    }
-    object
 }
 
 /// Whether a file's first line begins with its seal, or, where another version wrote it, with a header.
@@ -147,7 +135,7 @@ fn row_of(line: &TraceLine) -> (&'static str, String, String) {
         TraceLine::Decision { decision, fallback, remaining, .. } => {
             let fell = fallback.as_ref().map_or_else(String::new, |why| format!(" (fallback: {why})"));
             let rest = remaining.as_ref().map_or_else(String::new, |rest| format!(" → {}", rest.join(", ")));
-            ("DECISION", text::variant(&decision.action), format!("{}{fell}{rest}", decision.reasoning))
+            ("DECISION", variant(&decision.action), format!("{}{fell}{rest}", decision.reasoning))
         }
         TraceLine::Human { step, answer, .. } => ("HUMAN", step.clone(), answer_line(answer)),
         TraceLine::Expired { step, .. } => ("EXPIRED", step.clone(), "nobody answered in time".to_owned()),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::describe::{Reads, Runs};
 use crate::events::{stream, wants_stream};
 use crate::feed::{Begin, perform_followed};
 use crate::input::{Body, Thread};
@@ -19,6 +20,7 @@ use crate::service::{Service, Shared, Under};
 use planwright::driver::{Stopped, time_for};
 use planwright::journal::ThreadId;
 use planwright::machine::{EffectKind, HumanAnswer, Input};
+use planwright_app::shapes::{PlanStep, Step, ThreadName};
 use planwright_app::{Pending, RunLocation, StoredThread, new_thread_id};
 
 /// A question.
@@ -30,7 +32,7 @@ pub(crate) struct ChatRequest {
     message: String,
     /// The thread that it is the next turn of; a new one where none is named.
     #[serde(default)]
-    #[schema(example = "demo")]
+    #[schema(value_type = Option<ThreadName>, example = "demo")]
     thread_id: Option<String>,
     /// The agent; the configured one where none is named.
     #[serde(default)]
@@ -39,12 +41,8 @@ pub(crate) struct ChatRequest {
 
 /// Asks as the next turn of a thread, or says what the thread waits for.
 #[utoipa::path(
-    post, path = "/chat", tag = "chat",
-    responses(
-        (status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), (status = 404, body = Problem), (status = 409, body = Problem),
-        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem),
-    )
+    post, path = "/chat", tag = "chat", request_body = ChatRequest,
+        responses((status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn chat(
     State(service): State<Shared>,
@@ -92,7 +90,7 @@ pub(crate) async fn reply(
 #[serde(deny_unknown_fields)]
 pub(crate) struct HitlRequest {
     /// The thread that waits.
-    #[schema(example = "demo")]
+    #[schema(value_type = ThreadName, example = "demo")]
     thread_id: String,
     /// The answer to a question.
     #[serde(default)]
@@ -106,11 +104,10 @@ pub(crate) struct HitlRequest {
     reject: Option<String>,
     /// Yes, with these steps in the place of those that are left.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<PlanStep>>)]
     edit: Option<Value>,
     /// Yes to a call, with this input.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
     edit_input: Option<Value>,
     /// What is answered: the token that came with the question. An approval names it; where a step only asks, it
     /// may be left out.
@@ -145,12 +142,8 @@ impl HitlRequest {
 
 /// Answers what a thread waits for, and goes on with it.
 #[utoipa::path(
-    post, path = "/hitl/resume", tag = "chat",
-    responses(
-        (status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), (status = 404, body = Problem), (status = 409, body = Problem),
-        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem),
-    )
+    post, path = "/hitl/resume", tag = "chat", request_body = HitlRequest,
+        responses((status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn resume(
     State(service): State<Shared>,
@@ -199,7 +192,7 @@ pub(crate) struct PlanReply {
     turn: u32,
     /// The steps: each with `step_id`, `tool`, `description`, `status`, `result`, `error`, `hitl_question` and
     /// `hitl_response`.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Step>)]
     plan: Vec<Value>,
     /// The first step that is not finished, from 0.
     current_step: usize,
@@ -209,8 +202,8 @@ pub(crate) struct PlanReply {
 
 /// The plan that a thread is at.
 #[utoipa::path(
-    get, path = "/plan/{thread_id}", tag = "chat", params(("thread_id" = String, Path, description = "The thread")),
-    responses((status = 200, body = PlanReply), (status = 404, body = Problem), (status = 422, body = Problem))
+    get, path = "/plan/{thread_id}", tag = "chat", params(("thread_id" = ThreadName, Path, description = "The thread")),
+    responses((status = 200, body = PlanReply), Reads)
 )]
 pub(crate) async fn plan(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<PlanReply>> {
     read(move || {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::{Query as Parameters, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -12,13 +12,15 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
+use crate::describe::Reads;
 use crate::feed::{Follow, Item, Position, follow};
-use crate::input::Thread;
+use crate::input::{Given, Thread};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
 use planwright::driver::Progress;
 use planwright::journal::ThreadId;
+use planwright_app::shapes::{EventId, ThreadName};
 
 /// After how long a client that lost the connection asks again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -77,8 +79,10 @@ fn event(name: &str, data: &impl Serialize) -> Event {
 pub(crate) struct EventsParameters {
     /// The id of the event before the first; `Last-Event-ID` says the same. `1-0-0` begins with the first turn. Without
     /// one, the stream begins with the last turn.
+    #[param(value_type = EventId, required = false)]
     from: Option<String>,
     /// Whether it goes on with what comes when nothing runs any more.
+    #[param(required = false)]
     follow: bool,
 }
 
@@ -86,23 +90,20 @@ pub(crate) struct EventsParameters {
 #[utoipa::path(
     get, path = "/threads/{thread_id}/events", tag = "threads",
     params(
-        ("thread_id" = String, Path, description = "The thread"), EventsParameters,
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        ("thread_id" = ThreadName, Path, description = "The thread"), EventsParameters,
+        ("Last-Event-ID" = Option<EventId>, Header, description = "The id of the last event that was seen"),
     ),
     responses(
         (status = 200, body = String, content_type = "text/event-stream"),
-        (status = 204, description = "Everything was seen, and nothing runs"),
-        (status = 404, body = Problem), (status = 422, body = Problem), (status = 503, body = Problem),
+        (status = 204, description = "Everything was seen, and nothing runs"), Reads,
     )
 )]
 pub(crate) async fn events(
     State(service): State<Shared>,
     Thread(thread): Thread,
-    parameters: Result<Parameters<EventsParameters>, axum::extract::rejection::QueryRejection>,
+    Given(parameters): Given<EventsParameters>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let Parameters(parameters) =
-        parameters.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
     let seen = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?")).filter(|id| !id.is_empty());
     let asked = seen.or(parameters.from.as_deref()).map(str::parse).transpose()?;
     let watching = service.live.watch(&thread);
@@ -117,7 +118,7 @@ pub(crate) async fn events(
         let from: Position = asked.unwrap_or(Position::before(turns.max(1)));
         if from.turn > turns + 1 {
             let problem = format!("Last-Event-ID: expected an id of the {turns} turns, found {from}");
-            return Err(Problem::new(Kind::Input, problem));
+            return Err(Problem::new(Kind::NoTurn, problem));
         }
         let news = known.news(&stored, from)?;
         Ok((stored, from, !is_running && !news.running && news.events.is_empty()))

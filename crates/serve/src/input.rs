@@ -1,14 +1,18 @@
 //! What a request brings: JSON that reads whole, or an error with the place.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use utoipa::IntoParams;
 
 use crate::problem::{Kind, Problem};
-use planwright::journal::ThreadId;
+use crate::service::Service;
+use planwright::journal::{Folded, ThreadId};
+use planwright_app::shapes::ThreadName;
+use planwright_app::{ShownThread, ShownTurn};
 
 /// The body of a request, as JSON.
 pub(crate) struct Body<T>(pub T);
@@ -38,7 +42,30 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// The thread that a path names.
+/// Reads a whole number from 1, however it is written: JSON has no integers.
+pub(crate) fn whole_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(from)? else { return Ok(None) };
+    let is_whole = |number: &f64| number.fract() == 0.0 && *number >= 1.0;
+    let whole = number.as_u64().or(number.as_f64().filter(is_whole).map(|number| number as u64));
+    let expected = || D::Error::custom(format!("expected a whole number from 1, found {number}"));
+    whole.filter(|number| *number > 0).map(Some).ok_or_else(expected)
+}
+
+/// The parameters behind the `?` of a path.
+pub(crate) struct Given<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Given<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let given = Query::<T>::from_request_parts(parts, state).await;
+        given
+            .map(|Query(given)| Given(given))
+            .map_err(|refused| Problem::new(Kind::Input, refused.body_text()))
+    }
+}
+
+/// The thread that a path names. What can be the name of none is the name of none that is there.
 pub(crate) struct Thread(pub ThreadId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Thread {
@@ -55,6 +82,48 @@ impl<S: Send + Sync> FromRequestParts<S> for Thread {
             .thread_id
             .parse()
             .map(Thread)
-            .map_err(|error| Problem::new(Kind::Input, format!("thread_id: {error}")))
+            .map_err(|error| Problem::new(Kind::NoThread, format!("thread_id: {error}")))
+    }
+}
+
+/// A turn that a path names.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(crate) struct TurnOf {
+    /// The thread.
+    #[param(rename = "thread_id", value_type = ThreadName)]
+    pub thread: ThreadId,
+    /// The turn, from 1.
+    #[param(minimum = 1, example = 1)]
+    pub turn: u32,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TurnOf {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        #[derive(Deserialize)]
+        struct Numbered {
+            turn: String,
+        }
+        let Thread(thread) = Thread::from_request_parts(parts, state).await?;
+        let numbered = Path::<Numbered>::from_request_parts(parts, state).await;
+        let turn = numbered.ok().and_then(|Path(numbered)| numbered.turn.parse().ok());
+        let nothing = || Problem::new(Kind::NoTurn, "turn: expected a number from 1");
+        Ok(TurnOf { thread, turn: turn.filter(|turn| *turn > 0).ok_or_else(nothing)? })
+    }
+}
+
+impl TurnOf {
+    /// The turn as it is shown, with the first `record_chars` characters of each record where they are wanted.
+    pub fn load(&self, service: &Service, record_chars: Option<usize>) -> Result<ShownTurn, Problem> {
+        let stored = service.known_thread(self.thread.clone())?;
+        let mut shown = ShownThread::load(&stored, Some(self.turn), record_chars)?;
+        Ok(shown.turns.remove(0))
+    }
+
+    /// The turn as its records leave it.
+    pub fn fold(&self, service: &Service) -> Result<Folded, Problem> {
+        Ok(service.known_thread(self.thread.clone())?.fold(Some(self.turn))?)
     }
 }

@@ -6,11 +6,14 @@
 //! **Invariant:** no run holds a thread of the runtime; nothing outside this crate knows that there is one. What a
 //! request names never becomes the name of a file.
 
+mod agents;
 mod chat;
+mod describe;
 mod events;
 mod feed;
 mod guard;
 mod input;
+mod lists;
 mod live;
 mod options;
 mod pool;
@@ -18,6 +21,7 @@ mod problem;
 mod reply;
 mod service;
 mod threads;
+mod turns;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,14 +30,14 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::response::IntoResponse;
-use axum::routing::get;
-use axum::{Json, Router, middleware};
-use serde_json::{Value, json};
+use axum::{Extension, Json, Router, middleware};
+use serde::Serialize;
 use tokio::net::TcpListener;
-use utoipa::OpenApi;
+use utoipa::{OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::describe::{Description, Document, Readiness, Refuses};
 pub use crate::options::Options;
 use crate::pool::{Pool, read};
 use crate::problem::{Kind, Problem};
@@ -50,13 +54,6 @@ pub trait Announce {
     /// Something worth a line.
     fn note(&self, note: &str);
 }
-
-#[derive(OpenApi)]
-#[openapi(info(
-    title = "planwright",
-    description = "Threads of LLM agents on an explicit state machine: asked, answered, looked at."
-))]
-struct Description;
 
 /// Serves threads until the process is told to stop (SIGTERM, Ctrl-C): then no new work is taken, what runs is
 /// brought to its next record, and this returns.
@@ -126,42 +123,56 @@ fn router(service: &Shared, options: &Options, is_loopback: bool) -> Router {
         .routes(routes!(chat::chat))
         .routes(routes!(chat::resume))
         .routes(routes!(chat::plan))
-        .routes(routes!(threads::list))
+        .routes(routes!(lists::list))
+        .routes(routes!(lists::waiting))
         .routes(routes!(threads::show, threads::delete))
+        .routes(routes!(turns::list))
+        .routes(routes!(turns::show))
+        .routes(routes!(turns::records))
+        .routes(routes!(turns::trace))
+        .routes(routes!(turns::fixture))
+        .routes(routes!(turns::spent))
         .routes(routes!(threads::resume))
         .routes(routes!(threads::cancel))
         .routes(routes!(threads::resolve))
         .routes(routes!(threads::fork))
         .routes(routes!(events::events))
-        .routes(routes!(threads::agents))
-        .routes(routes!(threads::agent))
+        .routes(routes!(agents::list))
+        .routes(routes!(agents::show))
+        .routes(routes!(agents::source))
+        .routes(routes!(agents::diagram))
+        .routes(routes!(agents::bounds))
         .routes(routes!(lives))
         .routes(routes!(is_ready))
+        .routes(routes!(describe::openapi))
         .split_for_parts();
-    let description = Arc::new(json!(description));
     let router = router
-        .route("/openapi.json", get(move || async move { Json(Value::clone(&description)) }))
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
+        .layer(Extension(Document::of(&description)))
         .with_state(Arc::clone(service));
     if is_loopback { router.layer(middleware::from_fn(guard::refuse_other_hosts)) } else { router }
 }
 
-/// Whether the process lives.
-#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Object)))]
-async fn lives() -> Json<Value> {
-    Json(json!({"status": "ok"}))
+/// That the service lives, or is ready.
+#[derive(Serialize, ToSchema)]
+struct HealthReply {
+    /// `ok`.
+    #[schema(example = "ok")]
+    status: &'static str,
 }
 
-/// Whether the store answers.
-#[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = Object), (status = 503, body = Problem)))]
-async fn is_ready(State(service): State<Shared>) -> problem::Result<Json<Value>> {
-    read(move || {
-        service.threads().list(&planwright::journal::Query { limit: 1, ..Default::default() })?;
-        Ok(Json(json!({"status": "ok", "agent": service.default_agent})))
-    })
-    .await
+/// Whether the process lives.
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = HealthReply), Refuses))]
+async fn lives() -> Json<HealthReply> {
+    Json(HealthReply { status: "ok" })
+}
+
+/// Whether the store can be written and the model is configured.
+#[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = HealthReply), Readiness))]
+async fn is_ready(State(service): State<Shared>) -> problem::Result<Json<HealthReply>> {
+    read(move || service.check_ready().map(|()| Json(HealthReply { status: "ok" }))).await
 }
 
 async fn no_such_path() -> impl IntoResponse {

@@ -64,7 +64,10 @@ pub(crate) enum Kind {
     NoPath,
     NoMethod,
     NoThread,
+    NoTurn,
     NoAgent,
+    /// The name of a new thread is taken.
+    Exists,
     /// Another process or request goes on with it.
     Busy,
     /// The answer is for something else, came too late, or was given before.
@@ -79,9 +82,28 @@ pub(crate) enum Kind {
     /// The reader of a stream does not take what there is.
     TooSlow,
     Store,
+    NotReady,
 }
 
 impl Kind {
+    pub fn status(self) -> StatusCode {
+        self.parts().0
+    }
+
+    /// The word that its type ends in.
+    pub fn word(self) -> &'static str {
+        self.parts().1
+    }
+
+    pub fn title(self) -> &'static str {
+        self.parts().2
+    }
+
+    /// Whether a reply may say when to try again.
+    pub fn may_be_tried_again(self) -> bool {
+        matches!(self, Kind::TooMany | Kind::Interrupted | Kind::Stopping)
+    }
+
     fn parts(self) -> (StatusCode, &'static str, &'static str) {
         match self {
             Kind::Input => (StatusCode::UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used"),
@@ -92,6 +114,8 @@ impl Kind {
                 (StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The path does not take this method")
             }
             Kind::NoThread => (StatusCode::NOT_FOUND, "no-such-thread", "There is no such thread"),
+            Kind::NoTurn => (StatusCode::NOT_FOUND, "no-such-turn", "There is no such turn or record"),
+            Kind::Exists => (StatusCode::CONFLICT, "thread-exists", "There is such a thread already"),
             Kind::NoAgent => (StatusCode::NOT_FOUND, "no-such-agent", "There is no such agent"),
             Kind::Busy => (StatusCode::CONFLICT, "thread-is-running", "Somebody else has the thread"),
             Kind::Answer => (StatusCode::CONFLICT, "answer-does-not-fit", "The answer is not taken"),
@@ -102,6 +126,7 @@ impl Kind {
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service is stopping"),
             Kind::TooSlow => (StatusCode::REQUEST_TIMEOUT, "reader-too-slow", "The reader is too slow"),
             Kind::Store => (StatusCode::SERVICE_UNAVAILABLE, "store", "The store cannot be used"),
+            Kind::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "The service is not ready"),
         }
     }
 }
@@ -123,9 +148,10 @@ impl IntoResponse for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
-            StoreError::NoThread { .. } | StoreError::NoTurn { .. } => Kind::NoThread,
+            StoreError::NoThread { .. } => Kind::NoThread,
+            StoreError::NoTurn { .. } => Kind::NoTurn,
             StoreError::AlreadyRunning { .. } => Kind::Busy,
-            StoreError::Exists { .. } => Kind::Input,
+            StoreError::Exists { .. } => Kind::Exists,
             StoreError::Journal(error) => match error.kind() {
                 JournalErrorKind::Fenced | JournalErrorKind::Stale | JournalErrorKind::Locked => Kind::Busy,
                 _ => Kind::Store,

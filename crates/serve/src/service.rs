@@ -1,7 +1,7 @@
 //! What the handlers share: the threads, the agents, and the pool that runs go on in.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use planwright::journal::{Query, ThreadId};
 use planwright::ports::Secret;
 use planwright::spec::Spec;
 use planwright_app::{
-    AgentChoice, PreparedAgent, Settings, ShownTurn, StorePlace, StoredThread, configured_keys, load_spec,
+    AgentChoice, PreparedAgent, Settings, ShownTurn, Spending, SpendingBy, SpendingReport, StorePlace,
+    StoredThread, WaitingPage, configured_keys, load_spec, spec_source,
 };
 
 pub(crate) type Shared = Arc<Service>;
@@ -29,6 +30,7 @@ pub(crate) struct Service {
     threads: Threads,
     settings: Settings,
     choice: AgentChoice,
+    config: Option<PathBuf>,
     /// The name of the agent that answers where none is named.
     pub default_agent: String,
     pub keys: Vec<Secret>,
@@ -62,6 +64,7 @@ impl Service {
         let prepared = Arc::new(choice.prepare(&settings, None, None)?);
         let default_agent = prepared.agent.compiled().spec().name.clone();
         let agents = Mutex::new(HashMap::from([(default_agent.clone(), prepared)]));
+        let config = config.map(Path::to_owned);
         Ok(Service {
             pool,
             live: Live::new(),
@@ -70,6 +73,7 @@ impl Service {
             threads,
             settings,
             choice,
+            config,
             default_agent,
             keys,
             wants_tokens: options.require_tokens,
@@ -107,6 +111,11 @@ impl Service {
         own.into_iter().chain(agents::names().map(str::to_owned)).collect()
     }
 
+    pub fn no_such_agent(&self, name: &str) -> Problem {
+        let names = self.agent_names().join(", ");
+        Problem::new(Kind::NoAgent, format!("no agent is called {name:?}; there are {names}"))
+    }
+
     /// The agent of this name. What a request names is never looked for among files.
     pub fn agent(&self, name: Option<&str>) -> Result<Arc<PreparedAgent>> {
         let name = name.unwrap_or(&self.default_agent);
@@ -114,11 +123,7 @@ impl Service {
             return Ok(Arc::clone(known));
         }
         if agents::source(name).is_none() {
-            let names = self.agent_names().join(", ");
-            return Err(Problem::new(
-                Kind::NoAgent,
-                format!("no agent is called {name:?}; there are {names}"),
-            ));
+            return Err(self.no_such_agent(name));
         }
         let choice = AgentChoice { agent: Some(name.to_owned()), ..self.choice.clone() };
         let prepared = Arc::new(choice.prepare(&self.settings, None, None)?);
@@ -201,6 +206,33 @@ impl Service {
                 Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
                 _ => return Ok(left),
             }
+        }
+    }
+
+    /// Checks that the store can be written.
+    pub fn check_ready(&self) -> Result<()> {
+        let read = self.threads.list(&Query { limit: 1, ..Query::default() });
+        read.map(drop).map_err(|error| Problem::new(Kind::NotReady, format!("the store: {error}")))
+    }
+
+    /// A page of those that wait for a person.
+    pub fn waiting(&self, after: Option<&str>, limit: usize) -> Result<WaitingPage> {
+        Ok(WaitingPage::load(&self.place, &self.threads, after, limit)?)
+    }
+
+    /// What the turns of a thread have spent.
+    pub fn spent(&self, stored: &StoredThread, by: SpendingBy) -> Result<SpendingReport> {
+        let mut spending = Spending::new(by, 0, self.config.as_deref())?;
+        let listed = self.threads.store().find(&stored.thread)?;
+        listed.iter().for_each(|listed| spending.add_thread(&self.threads, listed));
+        Ok(spending.report())
+    }
+
+    /// The text of an agent's spec.
+    pub fn source_of(&self, name: &str) -> Result<String> {
+        match name == self.default_agent {
+            true => Ok(self.choice.source(&self.settings)?),
+            false => Ok(spec_source(name)?),
         }
     }
 

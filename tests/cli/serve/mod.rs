@@ -7,9 +7,11 @@ mod answers;
 mod conversation;
 mod described;
 mod problems;
+mod resources;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
@@ -19,6 +21,8 @@ use crate::cli_support::Home;
 pub struct Service {
     pub process: Child,
     pub address: String,
+    /// The description of the interface, once it was needed.
+    described: OnceLock<Value>,
 }
 
 impl Service {
@@ -29,11 +33,22 @@ impl Service {
         let mut address = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
         assert!(address.starts_with("http://127.0.0.1:"), "{address:?}");
-        Service { process, address: address.trim().to_owned() }
+        Service { process, address: address.trim().to_owned(), described: OnceLock::new() }
     }
 
-    /// Sends a request, and gives the status with the JSON of the reply.
+    /// Sends a request, and gives the status with the JSON of the reply. The description of the interface must
+    /// know the status.
     pub fn send(&self, method: &str, path: &str, body: &str, headers: &[(&str, &str)]) -> (u16, Value) {
+        let (status, reply) = self.send_as_it_is(method, path, body, headers);
+        let described = self.described.get_or_init(|| self.send_as_it_is("GET", "/openapi.json", "", &[]).1);
+        if let Some(operation) = operation_of(described, method, path) {
+            let statuses = operation["responses"].as_object().unwrap();
+            assert!(statuses.contains_key(&status.to_string()), "{method} {path} says nothing of {status}");
+        }
+        (status, reply)
+    }
+
+    fn send_as_it_is(&self, method: &str, path: &str, body: &str, headers: &[(&str, &str)]) -> (u16, Value) {
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.address));
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
@@ -76,6 +91,20 @@ impl Service {
         assert!(status.success());
         self.process.wait().unwrap().code()
     }
+}
+
+/// What the description of the interface says of a path and a method.
+fn operation_of<'d>(described: &'d Value, method: &str, path: &str) -> Option<&'d Value> {
+    let asked: Vec<&str> = path.split('?').next()?.split('/').collect();
+    let fits = |template: &str| {
+        let parts: Vec<&str> = template.split('/').collect();
+        parts.len() == asked.len()
+            && parts.iter().zip(&asked).all(|(part, asked)| part.starts_with('{') || part == asked)
+    };
+    let paths = described["paths"].as_object()?.iter().filter(|(template, _)| fits(template));
+    // `/threads/{thread_id}` does not stand for a path that is there by its own name.
+    let (_, methods) = paths.min_by_key(|(template, _)| template.matches('{').count())?;
+    methods.get(method.to_lowercase())
 }
 
 impl Drop for Service {

@@ -1,13 +1,10 @@
 //! `threads list` and `waiting`: a page of threads, and a page of the runs that wait for people.
 
-use serde_json::{Value, json};
-
 use crate::args::{ListArgs, PageArgs, StoreArgs};
 use crate::out::stdout_columns;
 use crate::{out, text};
-use planwright::journal::system::now_ms;
-use planwright::journal::{JournalErrorKind, Listed, Order, Query, RunStatus, StoreError};
-use planwright_app::{Pending, Result, RunLocation, StoredThread, list_page, shell_word};
+use planwright::journal::{Listed, Order, Query, RunStatus};
+use planwright_app::{Result, ThreadsPage, WaitingPage, WaitingRun, list_page, shell_word};
 
 /// Most columns of a thread's name on a terminal.
 const NAME: usize = 40;
@@ -19,7 +16,7 @@ pub fn list(store: &StoreArgs, args: &ListArgs) -> Result<()> {
     let (listed, next) =
         list_page(&place.threads()?, query, args.page.after.as_deref(), args.page.limit.into())?;
     if args.json {
-        return out::print_json(&json!({"threads": listed, "next": next}));
+        return out::print_json(&ThreadsPage { threads: listed, next });
     }
     if listed.is_empty() {
         out::remark("there are no such threads");
@@ -57,55 +54,25 @@ fn name_next_page(command: &str, page: &PageArgs, next: Option<String>) {
 
 pub fn list_waiting(store: &StoreArgs, page: &PageArgs, as_json: bool) -> Result<()> {
     let place = store.place()?;
-    let threads = place.threads()?;
-    let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
-    let query = Query { statuses, order: Order::LongestWaiting, ..Query::default() };
-    let (listed, next) = list_page(&threads, query, page.after.as_deref(), page.limit.into())?;
-    let mut waiting = Vec::new();
-    for listed in listed {
-        let stored = place.thread_of(&threads, listed.thread.clone());
-        let waited = now_ms().saturating_sub(listed.key(Order::LongestWaiting));
-        waiting.extend(load_pending(&stored)?.map(|pending| (listed, waited, pending)));
-    }
+    let found = WaitingPage::load(&place, &place.threads()?, page.after.as_deref(), page.limit.into())?;
+    found.problems.iter().for_each(|problem| out::remark(problem));
     if as_json {
-        let object = |(listed, waited, pending): &(Listed, u64, Pending)| {
-            let mut object = json!(pending);
-            object["thread"] = json!(listed.thread);
-            object["turn"] = json!(listed.turns);
-            object["status"] = json!(listed.status.name());
-            object["waited_seconds"] = json!(waited / 1000);
-            object["command"] = json!(pending.commands.first());
-            object
-        };
-        let objects: Value = waiting.iter().map(object).collect();
-        return out::print_json(&json!({"waiting": objects, "more": next.is_some(), "next": next}));
+        return out::print_json(&found);
     }
-    for (listed, waited, pending) in &waiting {
+    for WaitingRun { pending, thread, turn, waited_seconds, .. } in &found.waiting {
         let expired = if pending.expired { ", expired" } else { "" };
-        let thread = text::line(listed.thread.as_str());
-        let mut lines =
-            vec![format!("{thread}  turn {}, for {}{expired}", listed.turns, text::span(*waited))];
+        let mut lines = vec![format!(
+            "{}  turn {turn}, for {}{expired}",
+            text::line(thread),
+            text::span(waited_seconds * 1000)
+        )];
         lines.extend(text::clean(&pending.text()).lines().map(|line| format!("  {line}")));
         lines.extend(pending.commands.iter().map(|command| format!("    {command}")));
         out::print_text(&lines.join("\n"))?;
     }
-    if waiting.is_empty() {
+    if found.waiting.is_empty() {
         out::remark("nobody is waited for");
     }
-    name_next_page(&format!("planwright waiting{}", place.flags), page, next);
+    name_next_page(&format!("planwright waiting{}", place.flags), page, found.next);
     Ok(())
-}
-
-/// Loads what a thread waits for. Since it was listed it may have been answered or deleted; and a thread that cannot
-/// be read hides no other.
-fn load_pending(stored: &StoredThread) -> Result<Option<Pending>> {
-    match stored.fold(None) {
-        Ok(folded) => Ok(Pending::of(&folded, RunLocation::in_thread(stored))),
-        Err(StoreError::NoThread { .. }) => Ok(None),
-        Err(StoreError::Journal(error)) if error.kind() != JournalErrorKind::Io => {
-            out::remark(&format!("{} does not read: {error}", stored.thread));
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
 }

@@ -17,9 +17,11 @@ use crate::{out, text};
 pub use list::list_waiting;
 use planwright::driver::{Redactor, Stopped};
 use planwright::journal::system::now_ms;
-use planwright::journal::{Fixture, Record, RunStatus, ThreadId, fold};
+use planwright::journal::{Fixture, Record, RunStatus, ThreadId};
 use planwright::machine::EffectId;
-use planwright_app::{Class, Error, Pending, Result, RunLocation, configured_keys, shell_word};
+use planwright_app::{
+    Class, Error, Pending, Result, RunLocation, configured_keys, make_fixture_of, shell_word,
+};
 
 pub fn threads(store: &StoreArgs, command: ThreadsCommand, color: ColorChoice) -> Result<Exit> {
     match command {
@@ -119,14 +121,7 @@ pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<()> {
         return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
     }
     let stored = store.place()?.thread(&args.thread)?;
-    let (turn, records) = stored.records(args.turn)?;
-    let records = Redactor::new(configured_keys(store.config.as_deref())?).records(records);
-    let fixture = fold(records.iter().cloned()).and_then(|folded| {
-        let open = Pending::of(&folded, RunLocation::default());
-        let open = open.map(|pending| format!("waits for a person: {}", pending.text()));
-        Fixture::of_records(&records, open)
-    });
-    let fixture = fixture.map_err(Error::at(format!("thread {}, turn {turn}", stored.thread)))?;
+    let fixture = make_fixture_of(&stored, args.turn, configured_keys(store.config.as_deref())?)?;
     let Some(path) = output else { return out::print(&fixture.to_json()) };
     Fixture::check_writable(path).and_then(|()| fixture.save(path)).map_err(Error::unusable)?;
     out::remark(&format!("written to {}", path.display()));

@@ -1,41 +1,27 @@
 //! `threads show`: the turns of a thread, and its records.
 
-use serde_json::json;
-
 use crate::args::{ShowThreadArgs, StoreArgs};
 use crate::out::{Exit, stdout_columns};
 use crate::{out, text};
-use planwright::journal::{StoreError, Unknown};
-use planwright_app::{Class, RecordLine, Result, ShownTurn, StoredThread, step_text};
+use planwright::journal::Unknown;
+use planwright_app::{Class, RecordLine, Result, ShownThread, ShownTurn, StoredThread, step_text};
 
 /// How much of a record's text is shown, in characters.
 const CHARS: usize = 120;
 
 pub fn show(store: &StoreArgs, args: &ShowThreadArgs) -> Result<Exit> {
     let stored = store.place()?.thread(&args.thread)?;
-    let turns = stored.threads.store().turns(&stored.thread)?;
-    let wanted = match args.turn {
-        Some(turn) if turn > turns => {
-            let thread = stored.thread.clone();
-            return Err(StoreError::NoTurn { thread, turn: turn - 1, turns }.into());
-        }
-        Some(turn) => turn - 1..turn,
-        None => 0..turns,
-    };
-    // One that does not read is shown all the same.
-    let listed = stored.threads.store().find(&stored.thread).ok().flatten();
-    let running = listed.is_some_and(|listed| listed.running);
     let record_chars = args.records.then(|| most_chars(args.full));
-    let load = |turn| ShownTurn::load(&stored, turn, running && turn + 1 == turns, record_chars);
-    let shown: Vec<ShownTurn> = wanted.map(load).collect::<Result<_>>()?;
+    let shown = ShownThread::load(&stored, args.turn, record_chars)?;
+    let turns = &shown.turns;
     if args.json {
-        out::print_json(&json!({"thread": stored.thread, "turns": shown}))?;
+        out::print_json(&shown)?;
     } else {
-        shown
+        turns
             .iter()
             .try_for_each(|turn| out::print_text(&turn_lines(turn, &stored, args.full).join("\n")))?;
     }
-    Ok(shown.iter().any(|turn| turn.problem.is_some()).then_some(Class::Failed))
+    Ok(turns.iter().any(|turn| turn.problem.is_some()).then_some(Class::Failed))
 }
 
 /// The turn for people.

@@ -1,0 +1,121 @@
+//! The description of the interface: which problems a path may answer with, and the shapes that the engine gives.
+
+use std::collections::BTreeMap;
+
+use axum::Extension;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, OpenApi};
+
+use crate::problem::{Kind, Problem};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "planwright",
+        description = "Threads of LLM agents on an explicit state machine: asked, answered, looked at.",
+    ),
+    components(schemas(Problem))
+)]
+pub(crate) struct Description;
+
+/// The description as it is sent.
+#[derive(Clone)]
+pub(crate) struct Document(axum::body::Bytes);
+
+/// The shapes of the engine, and what the types of a request do not say of themselves.
+const SHAPES: &str = include_str!("shapes.json");
+
+impl Document {
+    pub fn of(description: &utoipa::openapi::OpenApi) -> Self {
+        let mut document = json!(description);
+        let shapes = serde_json::from_str(SHAPES).expect("shapes.json is JSON");
+        merge(&mut document["components"]["schemas"], shapes);
+        Document(document.to_string().into())
+    }
+}
+
+/// Puts one value over another, object by object.
+fn merge(under: &mut Value, over: Value) {
+    match (under, over) {
+        (Value::Object(under), Value::Object(over)) => {
+            over.into_iter().for_each(|(key, value)| merge(under.entry(key).or_insert(Value::Null), value));
+        }
+        (under, over) => *under = over,
+    }
+}
+
+/// This description.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "health",
+    responses((status = 200, body = Object, description = "An OpenAPI 3.1 document"), Refuses)
+)]
+pub(crate) async fn openapi(Extension(Document(text)): Extension<Document>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], text)
+}
+
+/// What any request may be answered with.
+const ANYWHERE: [Kind; 1] = [Kind::Forbidden];
+
+fn describe(kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
+    let mut by_status: BTreeMap<String, Vec<Kind>> = BTreeMap::new();
+    for kind in ANYWHERE.iter().chain(kinds) {
+        by_status.entry(kind.status().as_u16().to_string()).or_default().push(*kind);
+    }
+    by_status.into_iter().map(|(status, kinds)| (status, describe_status(&kinds).into())).collect()
+}
+
+fn describe_status(kinds: &[Kind]) -> Response {
+    let titles: Vec<&str> = kinds.iter().map(|kind| kind.title()).collect();
+    let examples = kinds.iter().map(|kind| {
+        let problem = Problem::new(*kind, "what is wrong here, and where");
+        (kind.word(), ExampleBuilder::new().value(Some(json!(problem))).build())
+    });
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("Problem")))
+        .examples_from_iter(examples)
+        .build();
+    let response =
+        ResponseBuilder::new().description(titles.join("; ")).content("application/problem+json", content);
+    let seconds = ObjectBuilder::new().schema_type(Type::Integer);
+    match kinds.iter().any(|kind| kind.may_be_tried_again()) {
+        true => response.header("Retry-After", HeaderBuilder::new().schema(seconds).build()).build(),
+        false => response.build(),
+    }
+}
+
+macro_rules! problems {
+    ($($(#[$about:meta])* $name:ident: $($kind:ident),*;)*) => {$(
+        $(#[$about])*
+        pub(crate) struct $name;
+
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                describe(&[$(Kind::$kind),*])
+            }
+        }
+    )*};
+}
+
+problems! {
+    /// The problems of what needs neither a store nor an agent.
+    Refuses: ;
+    /// The problems of what reads many threads.
+    Lists: Input, Store;
+    /// The problems of what reads one thread.
+    Reads: NoThread, NoTurn, Input, Store;
+    /// The problems of what reads an agent.
+    ReadsAgent: NoAgent, Input;
+    /// The problems of what changes a thread.
+    Changes: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, TooLarge, Input, Store;
+    /// The problems of what lets a thread run.
+    Runs: NoThread, NoAgent, Busy, Answer, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
+    /// The problems of what says whether the service is ready.
+    Readiness: NotReady;
+}

@@ -1,0 +1,106 @@
+//! Threads in lists: all there are, and those that wait for a person.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::describe::Lists;
+use crate::input::Given;
+use crate::pool::read;
+use crate::problem::{Kind, Problem, Result};
+use crate::service::Shared;
+use planwright::journal::Query;
+use planwright_app::shapes::{Cursor, ListedStatus};
+use planwright_app::{ThreadsPage, WaitingPage, list_page};
+
+/// Which threads, and which page of them.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ListParameters {
+    /// Only those of this status: unfinished, waiting, in_doubt, done or failed.
+    #[param(value_type = ListedStatus, required = false)]
+    status: Option<String>,
+    /// Only those whose names begin so.
+    #[param(required = false)]
+    prefix: String,
+    /// The most threads, from 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
+    limit: u16,
+    /// The cursor that the page before gave as `next`.
+    #[param(value_type = Cursor, required = false)]
+    after: Option<String>,
+}
+
+impl Default for ListParameters {
+    fn default() -> Self {
+        ListParameters { status: None, prefix: String::new(), limit: 50, after: None }
+    }
+}
+
+/// A page of the threads, the last written to first.
+#[utoipa::path(
+    get, path = "/threads", tag = "threads", params(ListParameters),
+    responses((status = 200, body = ThreadsPage), Lists)
+)]
+pub(crate) async fn list(
+    State(service): State<Shared>,
+    Given(parameters): Given<ListParameters>,
+) -> Result<Json<ThreadsPage>> {
+    let ListParameters { status, prefix, limit, after } = parameters;
+    let known = ["unfinished", "waiting", "in_doubt", "done", "failed"];
+    if let Some(status) = status.as_ref().filter(|status| !known.contains(&status.as_str())) {
+        let expected = known.join(", ");
+        return Err(Problem::new(
+            Kind::Input,
+            format!("status: expected one of {expected}, found {status:?}"),
+        ));
+    }
+    check_limit(limit)?;
+    read(move || {
+        let query = Query { statuses: status.into_iter().collect(), prefix, ..Query::default() };
+        let (threads, next) = list_page(service.threads(), query, after.as_deref(), limit.into())?;
+        Ok(Json(ThreadsPage { threads, next }))
+    })
+    .await
+}
+
+fn check_limit(limit: u16) -> Result<()> {
+    match limit {
+        1..=1000 => Ok(()),
+        _ => Err(Problem::new(Kind::Input, format!("limit: expected 1 to 1000, found {limit}"))),
+    }
+}
+
+/// Which page of those that wait.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PageParameters {
+    /// The most runs, from 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
+    limit: u16,
+    /// The cursor that the page before gave as `next`.
+    #[param(value_type = Cursor, required = false)]
+    after: Option<String>,
+}
+
+impl Default for PageParameters {
+    fn default() -> Self {
+        PageParameters { limit: 50, after: None }
+    }
+}
+
+/// Who is waited for: the runs that a person has to say something about, the one that has waited longest first.
+#[utoipa::path(
+    get, path = "/waiting", tag = "threads", params(PageParameters),
+    responses((status = 200, body = WaitingPage), Lists)
+)]
+pub(crate) async fn waiting(
+    State(service): State<Shared>,
+    Given(PageParameters { limit, after }): Given<PageParameters>,
+) -> Result<Json<WaitingPage>> {
+    check_limit(limit)?;
+    read(move || Ok(Json(service.waiting(after.as_deref(), limit.into())?))).await
+}

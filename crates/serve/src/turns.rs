@@ -1,0 +1,118 @@
+//! The turns of a thread as resources: each with its records, its trace and as a fixture; and what all have spent.
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::describe::Reads;
+use crate::input::{Given, Thread, TurnOf};
+use crate::pool::read;
+use crate::problem::Result;
+use crate::service::Shared;
+use planwright_app::shapes::{Fixture, ThreadName, TraceLine};
+use planwright_app::{
+    RecordLine, ShownThread, ShownTurn, SpendingBy, SpendingReport, make_fixture_of, trace_line_json,
+};
+
+/// The turns of a thread.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns", tag = "turns",
+    params(("thread_id" = ThreadName, Path, description = "The thread")),
+    responses((status = 200, body = ShownThread), Reads)
+)]
+pub(crate) async fn list(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<ShownThread>> {
+    read(move || Ok(Json(ShownThread::load(&service.known_thread(thread)?, None, None)?))).await
+}
+
+/// A turn.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns/{turn}", tag = "turns", params(TurnOf),
+    responses((status = 200, body = ShownTurn), Reads)
+)]
+pub(crate) async fn show(State(service): State<Shared>, of: TurnOf) -> Result<Json<ShownTurn>> {
+    read(move || Ok(Json(of.load(&service, None)?))).await
+}
+
+/// The records of a turn.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RecordsReply {
+    records: Vec<RecordLine>,
+}
+
+/// The records of a turn, a line each.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns/{turn}/records", tag = "turns", params(TurnOf),
+    responses((status = 200, body = RecordsReply), Reads)
+)]
+pub(crate) async fn records(State(service): State<Shared>, of: TurnOf) -> Result<Json<RecordsReply>> {
+    read(move || {
+        let records = of.load(&service, Some(usize::MAX))?.records.unwrap_or_default();
+        Ok(Json(RecordsReply { records }))
+    })
+    .await
+}
+
+/// The trace of a turn.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TraceReply {
+    #[schema(value_type = Vec<TraceLine>)]
+    trace: Vec<Value>,
+}
+
+/// The transitions of a turn, a line each.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns/{turn}/trace", tag = "turns", params(TurnOf),
+    responses((status = 200, body = TraceReply), Reads)
+)]
+pub(crate) async fn trace(State(service): State<Shared>, of: TurnOf) -> Result<Json<TraceReply>> {
+    read(move || {
+        let state = of.fold(&service)?.state;
+        let trace = state.trace().iter().map(|line| trace_line_json(line, state.intent())).collect();
+        Ok(Json(TraceReply { trace }))
+    })
+    .await
+}
+
+/// A turn as a fixture, without the value of any key: `planwright replay` takes it.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns/{turn}/fixture", tag = "turns", params(TurnOf),
+    responses((status = 200, body = Fixture), Reads)
+)]
+pub(crate) async fn fixture(State(service): State<Shared>, of: TurnOf) -> Result<Json<Value>> {
+    read(move || {
+        of.fold(&service)?;
+        let stored = service.known_thread(of.thread)?;
+        Ok(Json(json!(make_fixture_of(&stored, Some(of.turn), service.keys.clone())?)))
+    })
+    .await
+}
+
+/// What a line adds up.
+#[derive(Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SpentParameters {
+    /// What a line adds up.
+    #[param(value_type = SpendingBy, inline, required = false)]
+    by: Option<SpendingBy>,
+}
+
+/// What the turns of a thread have spent, by role where nothing else is named.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/spent", tag = "threads",
+    params(("thread_id" = ThreadName, Path, description = "The thread"), SpentParameters),
+    responses((status = 200, body = SpendingReport), Reads)
+)]
+pub(crate) async fn spent(
+    State(service): State<Shared>,
+    Thread(thread): Thread,
+    Given(parameters): Given<SpentParameters>,
+) -> Result<Json<SpendingReport>> {
+    read(move || {
+        let stored = service.known_thread(thread)?;
+        Ok(Json(service.spent(&stored, parameters.by.unwrap_or(SpendingBy::Role))?))
+    })
+    .await
+}
