@@ -49,14 +49,17 @@ pub(crate) fn stream(thread: &ThreadId, from: Position, items: mpsc::Receiver<It
     ([("x-accel-buffering", "no")], Sse::new(events).keep_alive(alive)).into_response()
 }
 
+/// What the id of an end has behind its place: a client that has seen it need not ask again.
+const END: &str = "-end";
+
 fn of_item(item: Item) -> Event {
     match item {
         Item::Event(position, progress) => of_progress(&progress).id(position.to_string()),
         Item::Passing(progress) => of_progress(&progress),
-        Item::End(reply, problem) => {
+        Item::End(position, reply, problem) => {
             let mut end = json!(reply);
             end["problem"] = json!(problem);
-            event("end", &end)
+            event("end", &end).id(format!("{position}{END}"))
         }
         Item::Cut(problem) => event("cut", &problem),
     }
@@ -95,7 +98,7 @@ pub(crate) struct EventsParameters {
     ),
     responses(
         (status = 200, body = String, content_type = "text/event-stream"),
-        (status = 204, description = "Everything was seen, and nothing runs"), Reads,
+        (status = 204, description = "The end was seen, and nothing runs"), Reads,
     )
 )]
 pub(crate) async fn events(
@@ -105,7 +108,9 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let seen = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?")).filter(|id| !id.is_empty());
-    let asked = seen.or(parameters.from.as_deref()).map(str::parse).transpose()?;
+    let asked = seen.or(parameters.from.as_deref());
+    let has_seen_end = asked.is_some_and(|id| id.ends_with(END));
+    let asked = asked.map(|id| id.strip_suffix(END).unwrap_or(id).parse()).transpose()?;
     let watching = service.live.watch(&thread);
     let (known, is_running) = (service.clone(), watching.is_running());
     let (stored, from, is_over) = read(move || {
@@ -125,7 +130,7 @@ pub(crate) async fn events(
     })
     .await?;
     // A client of the browser asks again after every end, until it is told that there is nothing more.
-    if is_over && seen.is_some() && !parameters.follow {
+    if is_over && has_seen_end && !parameters.follow {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let how = Follow { from, stays: parameters.follow, patience: service.patience };

@@ -73,8 +73,8 @@ pub(crate) enum Item {
     Event(Position, Progress),
     /// Something that passes and is not: words of an answer that is being written, a try that failed.
     Passing(Arc<Progress>),
-    /// The run does nothing more: how the thread stands, and why it got no further.
-    End(Box<ChatReply>, Option<Arc<Problem>>),
+    /// The run does nothing more, behind this place: how the thread stands, and why it got no further.
+    End(Position, Box<ChatReply>, Option<Arc<Problem>>),
     /// There is more, but not here or not now.
     Cut(Problem),
 }
@@ -266,7 +266,7 @@ impl Feed {
     async fn end(self, problem: Option<Arc<Problem>>) -> Result<(), Cut> {
         let (service, stored) = (Arc::clone(&self.service), Arc::clone(&self.stored));
         let last = read(move || ChatReply::of(&stored, service.last_turn(&stored)?)).await.map_err(Some)?;
-        self.send(Item::End(Box::new(last), problem)).await
+        self.send(Item::End(self.how.from, Box::new(last), problem)).await
     }
 
     async fn send(&self, item: Item) -> Result<(), Cut> {

@@ -8,6 +8,7 @@ mod conversation;
 mod described;
 mod problems;
 mod resources;
+mod streams;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,0 +1,374 @@
+//! A stream of events survives a lost connection: every event comes once and in order, from whatever process.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::{Value, json};
+
+use super::Service;
+use crate::cli_support::Home;
+use crate::support::{Answer, Server, event, finish};
+use crate::world::{GOOD, PLAN, SUM};
+
+/// An event as a client reads it.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub id: Option<String>,
+    pub name: String,
+    pub data: Value,
+}
+
+/// A stream as a client reads it.
+pub struct Stream(Box<dyn BufRead>);
+
+impl Stream {
+    /// Opens a stream at an address, or gives the status and the body of the refusal.
+    pub fn open(
+        address: &str,
+        path: &str,
+        body: Option<&Value>,
+        seen: Option<&str>,
+    ) -> Result<Self, (u16, String)> {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let request = ureq::http::Request::builder().uri(format!("{address}{path}"));
+        let request =
+            request.header("accept", "text/event-stream").method(if body.is_some() { "POST" } else { "GET" });
+        let request = seen.into_iter().fold(request, |request, id| request.header("last-event-id", id));
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut response = agent.run(request.body(body).unwrap()).unwrap();
+        let status = response.status().as_u16();
+        if status != 200 {
+            return Err((status, response.body_mut().read_to_string().unwrap()));
+        }
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["x-accel-buffering"], "no");
+        Ok(Stream(Box::new(BufReader::new(response.into_body().into_reader()))))
+    }
+
+    /// The events until one of this name, with it; all where none has it.
+    fn until(&mut self, name: &str) -> Vec<Event> {
+        let mut events = Vec::new();
+        for event in self.by_ref() {
+            events.push(event);
+            if events.last().unwrap().name == name {
+                break;
+            }
+        }
+        events
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Event;
+
+    /// The next whole event; `None` where the stream ends or breaks off.
+    fn next(&mut self) -> Option<Event> {
+        let mut event = Event { id: None, name: String::new(), data: Value::Null };
+        loop {
+            let mut line = String::new();
+            if !matches!(self.0.read_line(&mut line), Ok(1..)) || !line.ends_with('\n') {
+                return None;
+            }
+            match line.trim_end_matches(['\r', '\n']).split_once(": ") {
+                Some(("id", id)) => {
+                    assert!(!id.is_empty());
+                    event.id = Some(id.to_owned());
+                }
+                Some(("event", name)) => name.clone_into(&mut event.name),
+                Some(("data", data)) => event.data = serde_json::from_str(data).unwrap(),
+                Some(_) => {}
+                None if line.trim().is_empty() && !event.name.is_empty() => return Some(event),
+                None => {}
+            }
+        }
+    }
+}
+
+/// The ids of what is on record.
+fn ids(events: &[Event]) -> Vec<String> {
+    let told = events.iter().filter(|event| !["thread", "end", "cut"].contains(&event.name.as_str()));
+    told.filter_map(|event| event.id.clone()).collect()
+}
+
+fn whole(service: &Service, thread: &str) -> Vec<Event> {
+    Stream::open(&service.address, &format!("/threads/{thread}/events?from=1-0-0"), None, None)
+        .ok()
+        .unwrap()
+        .collect()
+}
+
+/// Hands on what a server sends, and cuts each connection amid what follows so many events.
+fn cutting(server: &str, events: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, server) = (listener.local_addr().unwrap(), server.replace("http://", ""));
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut server) = (client.unwrap(), TcpStream::connect(&server).unwrap());
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            let (mut told, mut last, mut byte) = (0, 0, [0]);
+            // The head, the events, and a few bytes of the next.
+            while told < events || last < 9 {
+                if server.read(&mut byte).unwrap_or(0) == 0 || client.write_all(&byte).is_err() {
+                    break;
+                }
+                let line = byte[0] == b'\n';
+                last = if told == events {
+                    last + 1
+                } else if line {
+                    last + 1
+                } else {
+                    0
+                };
+                if told < events && last == 2 {
+                    (told, last) = (told + 1, 0);
+                }
+            }
+            let _ = (client.shutdown(std::net::Shutdown::Both), server.shutdown(std::net::Shutdown::Both));
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn every_event_comes_once_and_in_order_though_the_connection_is_cut_at_each() {
+    let home = Home::new();
+    let service = Service::start(&home, &["--offline"]);
+    let proxy = cutting(&service.address, 2);
+    let ask = json!({"message": SUM, "thread_id": "합"});
+    let path = "/threads/%ED%95%A9/events";
+    let (mut seen, mut connections) = (Vec::new(), 1);
+    let mut stream = Stream::open(&proxy, "/chat", Some(&ask), None).ok().unwrap();
+    let last = loop {
+        let mut events: Vec<Event> = stream.collect();
+        // The first has an id before there is any data.
+        let first = events.remove(0);
+        assert!(first.name == "thread" && first.id.is_some() && first.data["thread_id"] == "합", "{first:?}");
+        let end = events.pop_if(|event| event.name == "end");
+        seen.extend(events);
+        if let Some(end) = end {
+            break end.id.unwrap();
+        }
+        let last = seen.last().and_then(|event| event.id.clone()).or(first.id).unwrap();
+        connections += 1;
+        assert!(connections < 200, "{seen:?}");
+        stream = Stream::open(&proxy, path, None, Some(&last)).ok().unwrap();
+    };
+    assert!(connections > 10, "{connections}");
+    let whole = whole(&service, "%ED%95%A9");
+    assert_eq!(ids(&seen), ids(&whole));
+    assert!(
+        ids(&whole).is_sorted_by_key(|id| id
+            .split('-')
+            .map(|part| part.parse::<u64>().unwrap())
+            .collect::<Vec<_>>())
+    );
+    let end = whole.last().unwrap();
+    assert_eq!(
+        (&*end.name, &end.data["status"], &end.data["problem"]),
+        ("end", &json!("completed"), &Value::Null)
+    );
+    assert!(end.data["result"].as_str().unwrap().contains("300840"), "{end:?}");
+    // Who has seen everything is told not to ask again.
+    assert_eq!(Stream::open(&service.address, path, None, Some(&last)).err(), Some((204, String::new())));
+    assert_eq!(service.get(path.trim_end_matches("/events"), 200)["turns"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn stream_goes_on_in_another_process_where_that_of_a_killed_one_ended() {
+    let home = Home::new();
+    let (model, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
+    let mut service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let ask = json!({"message": SUM, "thread_id": "t"});
+    let mut stream = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap();
+    was_asked.recv().unwrap();
+    let mut seen = stream.until("thinking");
+    assert_eq!(seen.last().unwrap().data["step"], "planning");
+    service.signal("-KILL");
+    assert!(stream.next().is_none(), "a cut is no end");
+    let other = Server::answering([PLAN, GOOD, "It is 300840."].map(Answer::reply));
+    let service = Service::start(&home, &["--base-url", &other.url(), "--model", "m"]);
+    let last = seen.last().unwrap().id.clone();
+    let rest = Stream::open(&service.address, "/threads/t/events", None, last.as_deref()).ok().unwrap();
+    seen.extend(rest);
+    assert_eq!(
+        (&*seen.last().unwrap().name, &seen.last().unwrap().data["status"]),
+        ("end", &json!("completed"))
+    );
+    assert_eq!(ids(&seen), ids(&whole(&service, "t")));
+    // A process that has nothing to do with the run tells it alike.
+    let third = Service::start(&home, &["--offline"]);
+    assert_eq!(ids(&seen), ids(&whole(&third, "t")));
+}
+
+#[test]
+fn words_come_as_they_are_written_and_to_a_late_reader_from_the_first_on() {
+    let home = Home::new();
+    let model = Server::start(move |seen, nth| match nth {
+        0 => Answer::reply(PLAN),
+        1 => Answer::reply(GOOD),
+        2 => {
+            assert_eq!(seen.json()["stream"], true);
+            Answer::broken_chunks([event("It is 300"), event("840, ")])
+        }
+        // Amid it, a reader comes late.
+        _ => {
+            Answer::chunks([event("It is 300"), event("840."), finish("stop"), "data: [DONE]\n\n".to_owned()])
+                .trickling(std::time::Duration::from_secs(2))
+        }
+    });
+    let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let ask = json!({"message": SUM, "thread_id": "t"});
+    let mut stream = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap();
+    let (mut words, mut replies) = (String::new(), 0);
+    for event in stream.by_ref().filter(|event| event.name == "token") {
+        assert_eq!(event.id, None, "words are not on record");
+        if event.data["step"] == "restarted" {
+            assert_eq!(words, "It is 300840,");
+            words.clear();
+            replies += 1;
+        }
+        words.push_str(event.data["content"].as_str().unwrap());
+        if replies == 1 && !words.is_empty() {
+            break;
+        }
+    }
+    let mut late = Stream::open(&service.address, "/threads/t/events", None, None).ok().unwrap();
+    let first = late.find(|event| event.name == "token").unwrap();
+    assert_eq!(first.data["content"], "It is 300", "{first:?}");
+    // The reply that broke off is taken back.
+    for rest in [stream, late] {
+        let (mut words, mut end) = (words.clone(), None);
+        for event in rest {
+            match (&*event.name, event.data["step"].as_str()) {
+                ("token", Some("restarted")) => words.clear(),
+                ("token", _) => words.push_str(event.data["content"].as_str().unwrap()),
+                ("end", _) => end = Some(event.data),
+                _ => {}
+            }
+        }
+        assert_eq!((&*words, &end.unwrap()["result"]), ("It is 300840.", &json!("It is 300840.")));
+    }
+}
+
+#[test]
+fn question_ends_a_stream_and_its_answer_begins_one_there() {
+    let home = Home::new();
+    let service = Service::start(&home, &["--offline"]);
+    let message = "Compare both offers, and ask me before you conclude.";
+    let ask = json!({"message": message, "thread_id": "t", "agent": "supervised"});
+    let asked: Vec<Event> = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap().collect();
+    let end = &asked.last().unwrap().data;
+    assert_eq!((&end["status"], end["token"].is_string()), (&json!("waiting_human"), true), "{end}");
+    assert!(asked.iter().any(|event| event.name == "question"), "{asked:?}");
+    // Asked again, it says what it waits for.
+    let again: Vec<Event> = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap().collect();
+    assert_eq!((again.len(), &again[1].data["question"]), (2, &end["question"]));
+    let answer = json!({"thread_id": "t", "response": "go on"});
+    let rest: Vec<Event> =
+        Stream::open(&service.address, "/hitl/resume", Some(&answer), None).ok().unwrap().collect();
+    let all = [asked, rest].concat();
+    assert_eq!(all.last().unwrap().data["status"], "completed", "{all:?}");
+    assert_eq!(ids(&all), ids(&whole(&service, "t")));
+}
+
+#[test]
+fn what_cannot_begin_is_a_problem_and_what_stops_says_why_at_its_end() {
+    let home = Home::new();
+    let service = Service::start(
+        &home,
+        &[
+            "--base-url",
+            &format!("http://127.0.0.1:{}/v1", crate::support::DeadPort::new().number()),
+            "--model",
+            "m",
+        ],
+    );
+    let problem = |path: &str, body: Option<Value>, seen: Option<&str>| {
+        let (status, text) = Stream::open(&service.address, path, body.as_ref(), seen).err().unwrap();
+        let problem: Value = serde_json::from_str(&text).unwrap();
+        (
+            status,
+            problem["type"].as_str().unwrap().replace("urn:planwright:", ""),
+            problem["detail"].to_string(),
+        )
+    };
+    let (status, kind, _) = problem("/chat", Some(json!({"message": "x", "agent": "none"})), None);
+    assert_eq!((status, &*kind), (404, "no-such-agent"));
+    assert_eq!(problem("/threads/none/events", None, None).0, 404);
+    let ask = json!({"message": SUM, "thread_id": "t"});
+    let stopped: Vec<Event> =
+        Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap().collect();
+    let end = stopped.last().unwrap();
+    assert_eq!((&*end.name, &end.data["status"]), ("end", &json!("unfinished")));
+    assert_eq!(end.data["problem"]["type"], "urn:planwright:interrupted", "{end:?}");
+    for (id, says) in [
+        ("x", "1-4-2"),
+        ("0-0-0", "1-4-2"),
+        ("01-0-0", "1-4-2"),
+        ("1-0", "1-4-2"),
+        ("9-0-0", "of the 1 turns"),
+    ] {
+        let (status, kind, detail) = problem("/threads/t/events", None, Some(id));
+        assert_eq!((status, &*kind, detail.contains(says)), (422, "wrong-input", true), "{id}: {detail}");
+    }
+}
+
+#[test]
+fn stop_of_the_service_is_told_to_who_reads() {
+    let home = Home::new();
+    let (model, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
+    let mut service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let ask = json!({"message": SUM, "thread_id": "t"});
+    let mut stream = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap();
+    was_asked.recv().unwrap();
+    stream.until("thinking");
+    let idle = Stream::open(&service.address, "/threads/t/events?follow=true", None, None).ok().unwrap();
+    assert_eq!(service.signal("-TERM"), Some(0));
+    for rest in [stream, idle] {
+        let last = rest.last().unwrap();
+        let told = match &*last.name {
+            "cut" => &last.data["type"],
+            _ => &last.data["problem"]["type"],
+        };
+        assert!(
+            ["urn:planwright:stopping", "urn:planwright:interrupted"].contains(&told.as_str().unwrap()),
+            "{last:?}"
+        );
+    }
+}
+
+#[test]
+fn reader_that_takes_nothing_is_cut_off_and_told_why() {
+    let home = Home::new();
+    let plan = PLAN.replace("345*872", "6*7");
+    let long = "가나다 ".repeat(20_000);
+    let model = Server::start(move |seen, _| {
+        let asked = seen.json()["messages"][0]["content"].as_str().unwrap().to_owned();
+        let of = |role: &str, reply: &str| asked.contains(role).then(|| Answer::reply(reply));
+        of("plan how an agent answers", &plan).or(of("\"ok\"", GOOD)).unwrap_or_else(|| Answer::reply(&long))
+    });
+    let service =
+        Service::start(&home, &["--reader-seconds", "1", "--base-url", &model.url(), "--model", "m"]);
+    for turn in 1..=24 {
+        let done = service.post("/chat", &json!({"message": "What is 6*7?", "thread_id": "t"}), 200);
+        assert_eq!((&done["turn"], &done["status"]), (&json!(turn), &json!("completed")), "{done}");
+    }
+    let mut stream = Stream::open(&service.address, "/threads/t/events?from=1-0-0", None, None).ok().unwrap();
+    stream.next().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let rest: Vec<Event> = stream.collect();
+    let last = rest.last().unwrap();
+    assert_eq!(
+        (&*last.name, &last.data["type"]),
+        ("cut", &json!("urn:planwright:reader-too-slow")),
+        "{}",
+        rest.len()
+    );
+    // It goes on from there.
+    let seen = ids(&rest).pop().unwrap();
+    let more: Vec<Event> =
+        Stream::open(&service.address, "/threads/t/events", None, Some(&seen)).ok().unwrap().collect();
+    assert_eq!([ids(&rest), ids(&more)].concat().len(), ids(&whole(&service, "t")).len());
+    assert_eq!(more.last().unwrap().name, "end");
+}
