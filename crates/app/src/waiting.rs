@@ -44,14 +44,20 @@ pub struct WaitingRun {
 }
 
 impl WaitingPage {
-    /// Loads a page, after the cursor that the page before gave as `next`. A thread that does not read hides no
-    /// other.
+    /// Loads a page of the threads whose names begin so, after the cursor that the page before gave as `next`. A
+    /// thread that does not read hides no other.
     ///
     /// # Errors
     /// Where `after` is no cursor, or the store cannot be read.
-    pub fn load(place: &StorePlace, threads: &Threads, after: Option<&str>, limit: usize) -> Result<Self> {
+    pub fn load(
+        place: &StorePlace,
+        threads: &Threads,
+        prefix: String,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Self> {
         let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
-        let query = Query { statuses, order: Order::LongestWaiting, ..Query::default() };
+        let query = Query { statuses, prefix, order: Order::LongestWaiting, ..Query::default() };
         let (listed, next) = list_page(threads, query, after, limit)?;
         let (mut waiting, mut problems) = (Vec::new(), Vec::new());
         for listed in listed {

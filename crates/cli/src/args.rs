@@ -13,7 +13,7 @@ use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 mod serve;
 mod threads;
 
-pub use serve::ServeArgs;
+pub use serve::{KeysCommand, ServeArgs, ServeCommand};
 pub use threads::*;
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.

@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::args::ServeArgs;
+use serde_json::json;
+
+use crate::args::{KeysCommand, ServeArgs, ServeCommand};
 use crate::indexing::show_index_progress;
 use crate::{out, text};
 use planwright_app::{Result, Settings};
-use planwright_serve::{Announce, Options};
+use planwright_serve::{Announce, Key, KeyFile, Options, Right};
 
 struct Terminal {
     quiet: bool,
@@ -32,20 +34,61 @@ impl Announce for Terminal {
 }
 
 pub fn serve(args: &ServeArgs) -> Result<()> {
+    if let Some(ServeCommand::Keys { command }) = &args.command {
+        return keys(&KeyFile::at(args.key_file()?), command);
+    }
     let progress = Some(()).filter(|()| !args.quiet).map(|()| show_index_progress());
     let config = args.store.config.as_deref();
     let settings = Settings::resolve(&args.settings, config, progress)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options {
         listen: args.listen,
+        keys: args.key_file()?,
         allow_anonymous: args.allow_anonymous,
+        allow_origin: args.allow_origin.clone(),
+        max_requests: args.max_requests,
+        arrives_within: Duration::from_secs(args.arrive_seconds),
         max_runs: args.max_runs.unwrap_or(2 * cores as u32),
         max_waiting: args.max_waiting,
         max_body_bytes: args.max_body_bytes,
+        max_question_bytes: args.max_question_bytes,
         require_tokens: args.require_tokens,
         resume: !args.no_resume,
         reader_patience: Duration::from_secs(args.reader_seconds),
     };
     let terminal = Terminal { quiet: args.quiet };
     planwright_serve::serve(&options, args.store.place()?, settings, args.choice.clone(), config, &terminal)
+}
+
+fn keys(file: &KeyFile, command: &KeysCommand) -> Result<()> {
+    match command {
+        KeysCommand::New { name, may, threads_of, expires } => {
+            let mut key = Key::new(name, may.clone());
+            (key.threads_of, key.expires) = (threads_of.clone(), *expires);
+            let key = file.add(key)?;
+            out::complain("planwright: this is shown once; send it as  Authorization: Bearer KEY");
+            out::print_text(&key)
+        }
+        KeysCommand::Remove { name } => file.remove(name),
+        KeysCommand::List { json } => list_keys(&file.load()?.unwrap_or_default(), *json),
+    }
+}
+
+fn list_keys(keys: &[Key], as_json: bool) -> Result<()> {
+    if as_json {
+        let shown = |key: &Key| {
+            let Key { name, may, threads_of, expires, .. } = key;
+            let expired = key.has_expired();
+            json!({"name": name, "may": may, "threads_of": threads_of, "expires": expires, "expired": expired})
+        };
+        return out::print_json(&json!({"keys": keys.iter().map(shown).collect::<Vec<_>>()}));
+    }
+    let lines = keys.iter().map(|key| {
+        let may: Vec<&str> = key.may.iter().copied().map(Right::name).collect();
+        let threads = key.threads_of.as_ref().map(|of| format!("  threads of {of}")).unwrap_or_default();
+        let said = if key.has_expired() { "expired" } else { "until" };
+        let end = key.expires.map(|end| format!("  {said} {}", text::time(end))).unwrap_or_default();
+        format!("{}  {}{threads}{end}", key.name, may.join(","))
+    });
+    out::print_lines(&lines.collect::<Vec<_>>())
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::caller::Caller;
 use crate::describe::{Reads, Runs};
 use crate::events::{stream, wants_stream};
 use crate::feed::{Begin, perform_followed};
@@ -21,7 +22,7 @@ use planwright::driver::{Stopped, time_for};
 use planwright::journal::ThreadId;
 use planwright::machine::{EffectKind, HumanAnswer, Input};
 use planwright_app::shapes::{PlanStep, Step, ThreadName};
-use planwright_app::{Pending, RunLocation, StoredThread, new_thread_id};
+use planwright_app::{Pending, RunLocation, StoredThread};
 
 /// A question.
 #[derive(Deserialize, ToSchema)]
@@ -46,18 +47,20 @@ pub(crate) struct ChatRequest {
 )]
 pub(crate) async fn chat(
     State(service): State<Shared>,
+    caller: Caller,
     headers: HeaderMap,
     Body(request): Body<ChatRequest>,
 ) -> Result<Response> {
     if request.message.trim().is_empty() {
         return Err(Problem::new(Kind::Input, "$.message: expected a question, found nothing"));
     }
+    service.check_length("$.message", &request.message)?;
     let thread = match &request.thread_id {
-        Some(name) => parse_thread(name)?,
-        None => new_thread_id(),
+        Some(name) => caller.thread("$.thread_id", name)?,
+        None => caller.new_thread()?,
     };
     let begin = wants_stream(&headers).then_some(Begin::NextTurn);
-    reply(&service, thread, begin, move |service, stored, under| {
+    reply(&service, &caller, thread, begin, move |service, stored, under| {
         let prepared = service.agent(request.agent.as_deref())?;
         let now = time_for(prepared.agent.compiled().policy());
         let input =
@@ -74,6 +77,7 @@ pub(crate) async fn chat(
 /// Performs a run and gives the reply to it, or a stream of what happens in it once it has begun.
 pub(crate) async fn reply(
     service: &Shared,
+    caller: &Caller,
     thread: ThreadId,
     begin: Option<Begin>,
     work: impl FnOnce(&Service, &StoredThread, Under<'_>) -> Result<ChatReply> + Send + 'static,
@@ -82,7 +86,7 @@ pub(crate) async fn reply(
         return service.perform(thread, work).await.map(|reply| Json(reply).into_response());
     };
     let (from, items) = perform_followed(service, thread.clone(), begin, work).await?;
-    Ok(stream(&thread, from, items))
+    Ok(stream(caller, &thread, from, items))
 }
 
 /// What a person says. One of `response`, `approve`, `reject`, `edit` and `edit_input`.
@@ -147,12 +151,16 @@ impl HitlRequest {
 )]
 pub(crate) async fn resume(
     State(service): State<Shared>,
+    caller: Caller,
     headers: HeaderMap,
     Body(mut request): Body<HitlRequest>,
 ) -> Result<Response> {
-    let (answer, thread) = (request.answer()?, parse_thread(&request.thread_id)?);
+    for (place, said) in [("$.response", &request.response), ("$.reject", &request.reject)] {
+        said.iter().try_for_each(|text| service.check_length(place, text))?;
+    }
+    let (answer, thread) = (request.answer()?, caller.thread("$.thread_id", &request.thread_id)?);
     let begin = wants_stream(&headers).then_some(Begin::Here);
-    reply(&service, thread, begin, move |service, stored, under| {
+    reply(&service, &caller, thread, begin, move |service, stored, under| {
         let token = match request.token {
             Some(token) => token,
             None => token_of(stored, service.wants_tokens)?,
@@ -218,8 +226,4 @@ pub(crate) async fn plan(State(service): State<Shared>, Thread(thread): Thread) 
         }))
     })
     .await
-}
-
-pub(crate) fn parse_thread(name: &str) -> Result<ThreadId> {
-    name.parse().map_err(|error| Problem::new(Kind::Input, format!("$.thread_id: {error}")))
 }

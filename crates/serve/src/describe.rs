@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::Extension;
 use axum::http::header;
 use axum::response::IntoResponse;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::header::HeaderBuilder;
@@ -13,6 +13,7 @@ use utoipa::openapi::schema::Type;
 use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, OpenApi};
 
+use crate::guard::is_open_path;
 use crate::problem::{Kind, Problem};
 
 #[derive(OpenApi)]
@@ -37,6 +38,17 @@ impl Document {
         let mut document = json!(description);
         let shapes = serde_json::from_str(SHAPES).expect("shapes.json is JSON");
         merge(&mut document["components"]["schemas"], shapes);
+        document["components"]["securitySchemes"]["key"] =
+            json!({"type": "http", "scheme": "bearer", "description": "Needed where keys are configured."});
+        for (path, methods) in document["paths"].as_object_mut().into_iter().flatten() {
+            for operation in methods.as_object_mut().into_iter().flat_map(Map::values_mut) {
+                if !is_open_path(path) {
+                    operation["security"] = json!([{"key": []}, {}]);
+                } else if let Some(responses) = operation["responses"].as_object_mut() {
+                    responses.retain(|status, _| !matches!(status.as_str(), "401" | "429"));
+                }
+            }
+        }
         Document(document.to_string().into())
     }
 }
@@ -61,7 +73,7 @@ pub(crate) async fn openapi(Extension(Document(text)): Extension<Document>) -> i
 }
 
 /// What any request may be answered with.
-const ANYWHERE: [Kind; 1] = [Kind::Forbidden];
+const ANYWHERE: [Kind; 4] = [Kind::NoKey, Kind::Forbidden, Kind::Late, Kind::TooOften];
 
 fn describe(kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
     let mut by_status: BTreeMap<String, Vec<Kind>> = BTreeMap::new();

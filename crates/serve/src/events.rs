@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
+use crate::caller::Caller;
 use crate::describe::Reads;
 use crate::feed::{Follow, Item, Position, follow};
 use crate::input::{Given, Thread};
@@ -36,13 +37,19 @@ pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
 }
 
 /// A stream of what is told. The first event has an id before anything has happened.
-pub(crate) fn stream(thread: &ThreadId, from: Position, items: mpsc::Receiver<Item>) -> Response {
+pub(crate) fn stream(
+    caller: &Caller,
+    thread: &ThreadId,
+    from: Position,
+    items: mpsc::Receiver<Item>,
+) -> Response {
+    let caller = caller.clone();
     let begin = json!({"thread_id": thread, "turn": from.turn});
-    let begin = event("thread", &begin).id(from.to_string()).retry(RETRY);
+    let begin = event("thread", &caller.tell(begin)).id(from.to_string()).retry(RETRY);
     let mut state = (Some(begin), items);
     let events = futures_util::stream::poll_fn(move |context| match state.0.take() {
         Some(begin) => std::task::Poll::Ready(Some(Ok::<_, Infallible>(begin))),
-        None => state.1.poll_recv(context).map(|item| Some(Ok(of_item(item?)))),
+        None => state.1.poll_recv(context).map(|item| Some(Ok(of_item(&caller, item?)))),
     });
     let alive = KeepAlive::new().interval(HEARTBEAT);
     // Proxies hand it on as it comes.
@@ -52,16 +59,16 @@ pub(crate) fn stream(thread: &ThreadId, from: Position, items: mpsc::Receiver<It
 /// What the id of an end has behind its place: a client that has seen it need not ask again.
 const END: &str = "-end";
 
-fn of_item(item: Item) -> Event {
+fn of_item(caller: &Caller, item: Item) -> Event {
     match item {
         Item::Event(position, progress) => of_progress(&progress).id(position.to_string()),
         Item::Passing(progress) => of_progress(&progress),
         Item::End(position, reply, problem) => {
             let mut end = json!(reply);
             end["problem"] = json!(problem);
-            event("end", &end).id(format!("{position}{END}"))
+            event("end", &caller.tell(end)).id(format!("{position}{END}"))
         }
-        Item::Cut(problem) => event("cut", &problem),
+        Item::Cut(problem) => event("cut", &caller.tell(json!(problem))),
     }
 }
 
@@ -103,6 +110,7 @@ pub(crate) struct EventsParameters {
 )]
 pub(crate) async fn events(
     State(service): State<Shared>,
+    caller: Caller,
     Thread(thread): Thread,
     Given(parameters): Given<EventsParameters>,
     headers: HeaderMap,
@@ -135,5 +143,5 @@ pub(crate) async fn events(
     }
     let how = Follow { from, stays: parameters.follow, patience: service.patience };
     let named = stored.thread.clone();
-    Ok(stream(&named, from, follow(&service, stored, watching, how)))
+    Ok(stream(&caller, &named, from, follow(&service, stored, watching, how)))
 }

@@ -1,37 +1,218 @@
-//! Who may ask: on loopback no page of another site, elsewhere nobody unless that is said.
+//! The guard before every path: who may ask, from which page, how often, and how long a request may take to arrive.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use axum::extract::Request;
-use axum::http::{HeaderMap, header};
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
-use crate::problem::{Kind, Problem};
+use crate::accept::Remote;
+use crate::caller::Caller;
+use crate::keys::{Key, KeyFile, Right, find_key};
+use crate::limits::{Failures, Rates};
+use crate::options::Options;
+use crate::problem::{Kind, Problem, Result};
 
-/// Refuses a request that names another host than this machine: a page that had its own name resolve to loopback
-/// would read the answers of every thread.
-pub(crate) async fn refuse_other_hosts(request: Request, next: Next) -> Response {
-    match foreign(request.headers()) {
-        None => next.run(request).await,
-        Some(what) => {
-            let detail = format!("{what}: expected this machine (localhost or a loopback address)");
-            Problem::new(Kind::Forbidden, detail)
-                .hint("send it from this machine, or listen on another address with --listen")
-                .into_response()
-        }
+/// What the guard goes by.
+pub(crate) struct Guard {
+    keys: KeyFile,
+    /// Whether there were keys since the start: without a file none of them is good any more.
+    has_keys: AtomicBool,
+    is_loopback: bool,
+    origins: Vec<HeaderValue>,
+    arrives_within: Duration,
+    wrong: Failures,
+    rates: Option<Rates>,
+}
+
+/// Why a request is refused, and how long that is kept back.
+struct Refused {
+    problem: Problem,
+    after: Duration,
+}
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Refused { problem, after: Duration::ZERO }
     }
 }
 
-/// The header that names another machine, if one does.
-fn foreign(headers: &HeaderMap) -> Option<&'static str> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    if !text(header::HOST).is_some_and(is_here) {
-        return Some("Host");
+impl Guard {
+    /// # Errors
+    /// Where the keys cannot be read, or anybody could ask and that is not said.
+    pub fn new(options: &Options) -> planwright_app::Result<Self> {
+        use planwright_app::Error;
+        let (is_loopback, keys) = (options.listen.ip().is_loopback(), KeyFile::at(&options.keys));
+        let has_keys = keys.load()?.is_some();
+        if !is_loopback && !has_keys && !options.allow_anonymous {
+            let problem =
+                format!("--listen: {} is reached from other machines, and anybody could ask", options.listen);
+            let hint = "listen on 127.0.0.1, make a key with `planwright serve keys new`, or say --allow-anonymous";
+            return Err(Error::unusable(problem).hint(hint));
+        }
+        let origins = options.allow_origin.iter().map(|origin| origin.parse());
+        let origins = origins.collect::<Result<_, _>>().map_err(Error::at("--allow-origin"))?;
+        // A person at their own machine is not counted.
+        let usual = (has_keys || !is_loopback).then_some(600);
+        Ok(Guard {
+            keys,
+            has_keys: has_keys.into(),
+            is_loopback,
+            origins,
+            arrives_within: options.arrives_within,
+            wrong: Failures::default(),
+            rates: options.max_requests.or(usual).map(Rates::per_minute),
+        })
     }
-    let origin = text(header::ORIGIN)?;
-    let host = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
-    (!host.is_some_and(is_here)).then_some("Origin")
+
+    /// What lets pages of the listed origins read; nothing where none is listed.
+    pub fn cors(&self) -> Option<CorsLayer> {
+        let origins = AllowOrigin::list(self.origins.clone());
+        let layer = CorsLayer::new().allow_origin(origins).allow_methods(AllowMethods::mirror_request());
+        let exposed = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
+        let layer = layer.allow_headers(AllowHeaders::mirror_request()).expose_headers(exposed);
+        (!self.origins.is_empty()).then_some(layer)
+    }
+
+    /// The keys of now. `None` where none were ever made.
+    fn keys(&self) -> Result<Option<Vec<Key>>> {
+        // Where they are is not for who asks.
+        let keys = self.keys.load().map_err(|_| Problem::new(Kind::Store, "the keys cannot be read"))?;
+        if keys.is_some() {
+            self.has_keys.store(true, Ordering::Relaxed);
+        }
+        Ok(keys.or_else(|| self.has_keys.load(Ordering::Relaxed).then(Vec::new)))
+    }
+
+    /// Who asks, if they may ask this. Else why not, and how long that is kept back.
+    fn caller(&self, request: &Request) -> Result<Caller, Refused> {
+        let remote = request.extensions().get::<Remote>().map_or(IpAddr::from([0; 4]), |remote| remote.0);
+        let keys = self.keys()?;
+        self.check_pages(request.headers(), keys.is_some())?;
+        if is_open_path(request.uri().path()) {
+            return Ok(Caller::default());
+        }
+        let Some(keys) = keys else {
+            self.check_rate(&remote.to_string())?;
+            return Ok(Caller::default());
+        };
+        let given = request.headers().get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+        let missing = || {
+            Problem::new(Kind::NoKey, "expected the header Authorization: Bearer KEY")
+                .hint("`planwright serve keys new` makes a key")
+        };
+        let (scheme, text) = given.and_then(|given| given.split_once(' ')).ok_or_else(missing)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(missing().into());
+        }
+        let Some(key) = find_key(&keys, text.trim()) else {
+            let problem = Problem::new(Kind::NoKey, "the key is not known");
+            return Err(Refused { problem, after: self.wrong.note(remote) });
+        };
+        if key.has_expired() {
+            let problem = Problem::new(Kind::NoKey, "the key has expired").hint("ask for another one");
+            return Err(problem.into());
+        }
+        self.check_rate(&key.name)?;
+        let right = wanted_right(request.method(), request.uri().path());
+        if !key.may(right) {
+            let detail = format!("the key may not {}, which this needs", right.name());
+            return Err(Problem::new(Kind::Forbidden, detail).into());
+        }
+        Ok(Caller::of(key))
+    }
+
+    fn check_rate(&self, who: &str) -> Result<()> {
+        let wait = self.rates.as_ref().and_then(|rates| rates.take(who));
+        wait.map_or(Ok(()), |seconds| {
+            let problem = Problem::new(Kind::TooOften, "more requests than a minute has room for");
+            Err(problem.hint("try again later").retry_after(seconds))
+        })
+    }
+
+    /// Refuses a request that a page of another site may have sent. A page that had its own name resolve to loopback
+    /// would read the answers of every thread; where keys are wanted it has none.
+    fn check_pages(&self, headers: &HeaderMap, has_keys: bool) -> Result<()> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let (is_open, host) = (self.is_loopback && !has_keys, text(header::HOST).unwrap_or_default());
+        let refused = |what: &str, hint: &str| Err(Problem::new(Kind::Forbidden, what).hint(hint));
+        if is_open && !is_here(host) {
+            let hint = "send it from this machine, or listen on another address with --listen";
+            return refused("Host: expected this machine (localhost or a loopback address)", hint);
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
+        let page = origin.to_str().ok().and_then(|origin| Some(origin.split_once("://")?.1));
+        let is_own = page.is_some_and(|page| page == host || (is_open && is_here(page)));
+        match is_own || self.origins.contains(origin) {
+            true => Ok(()),
+            false => refused("Origin: expected a page of this service", "--allow-origin ORIGIN lets others in"),
+        }
+    }
+
+    /// The request once it has arrived whole.
+    async fn whole(&self, request: Request) -> Result<Request> {
+        let (parts, body) = request.into_parts();
+        let arriving = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
+        let late = |_| Problem::new(Kind::Late, "the request took too long to arrive");
+        let arrived = tokio::time::timeout(self.arrives_within, arriving).await.map_err(late)?;
+        let bytes = arrived.map_err(|refused| {
+            let is_large = refused.status() == StatusCode::PAYLOAD_TOO_LARGE;
+            Problem::new(if is_large { Kind::TooLarge } else { Kind::Input }, refused.body_text())
+        })?;
+        Ok(Request::from_parts(parts, Body::from(bytes)))
+    }
+}
+
+/// Lets a request through that may be made, with who makes it.
+pub(crate) async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let caller = match guard.caller(&request) {
+        Ok(caller) => caller,
+        Err(Refused { problem, after }) => {
+            tokio::time::sleep(after).await;
+            return problem.into_response();
+        }
+    };
+    let mut request = match guard.whole(request).await {
+        Ok(request) => request,
+        Err(problem) => return problem.into_response(),
+    };
+    request.extensions_mut().insert(caller.clone());
+    let response = next.run(request).await;
+    let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let is_json = matches!(kind, Some(b"application/json" | b"application/problem+json"));
+    if !is_json || !caller.has_own_names() {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    // It is whole already: only streams are longer than what is at hand.
+    let told = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let told = match serde_json::from_slice(&told) {
+        Ok(told) => caller.tell(told).to_string().into(),
+        Err(_) => told,
+    };
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(told))
+}
+
+/// Whether anybody may ask it: it says that the process lives, and nothing of threads.
+pub(crate) fn is_open_path(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
+/// What a key must be allowed for this request.
+fn wanted_right(method: &Method, path: &str) -> Right {
+    let answers = path == "/hitl/resume" || (path.starts_with("/threads/") && path.ends_with("/resolve"));
+    match *method {
+        Method::GET | Method::HEAD => Right::Read,
+        _ if answers => Right::Answer,
+        _ => Right::Run,
+    }
 }
 
 /// Whether a host, with or without a port, is this machine.

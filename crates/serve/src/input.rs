@@ -2,12 +2,12 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use utoipa::IntoParams;
 
+use crate::caller::Caller;
 use crate::problem::{Kind, Problem};
 use crate::service::Service;
 use planwright::journal::{Folded, ThreadId};
@@ -21,13 +21,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|refused| {
-            let kind = match refused.status() {
-                StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
-                _ => Kind::Input,
-            };
-            Problem::new(kind, refused.body_text())
-        })?;
+        let bytes = Bytes::from_request(request, state).await;
+        let bytes = bytes.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
         let mut json = serde_json::Deserializer::from_slice(&bytes);
         let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let path = error.path().to_string();
@@ -65,7 +60,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Given<T> {
     }
 }
 
-/// The thread that a path names. What can be the name of none is the name of none that is there.
+/// The thread of the caller that a path names. What can be the name of none is the name of none that is there.
 pub(crate) struct Thread(pub ThreadId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Thread {
@@ -78,11 +73,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Thread {
         }
         let named = Path::<Named>::from_request_parts(parts, state).await;
         let Path(named) = named.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
-        named
-            .thread_id
-            .parse()
-            .map(Thread)
-            .map_err(|error| Problem::new(Kind::NoThread, format!("thread_id: {error}")))
+        let caller = Caller::from_request_parts(parts, state).await?;
+        let none = |problem: Problem| Problem::new(Kind::NoThread, problem.detail());
+        caller.thread("thread_id", &named.thread_id).map(Thread).map_err(none)
     }
 }
 

@@ -6,13 +6,17 @@
 //! **Invariant:** no run holds a thread of the runtime; nothing outside this crate knows that there is one. What a
 //! request names never becomes the name of a file.
 
+mod accept;
 mod agents;
+mod caller;
 mod chat;
 mod describe;
 mod events;
 mod feed;
 mod guard;
 mod input;
+mod keys;
+mod limits;
 mod lists;
 mod live;
 mod options;
@@ -38,6 +42,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::describe::{Description, Document, Readiness, Refuses};
+use crate::guard::Guard;
+pub use crate::keys::{Key, KeyFile, Right};
 pub use crate::options::Options;
 use crate::pool::{Pool, read};
 use crate::problem::{Kind, Problem};
@@ -68,12 +74,7 @@ pub fn serve(
     config: Option<&Path>,
     announce: &dyn Announce,
 ) -> Result<()> {
-    let is_loopback = options.listen.ip().is_loopback();
-    if !is_loopback && !options.allow_anonymous {
-        let problem =
-            format!("--listen: {} is reached from other machines, and anybody could ask", options.listen);
-        return Err(Error::unusable(problem).hint("listen on 127.0.0.1, or say --allow-anonymous"));
-    }
+    let guard = Arc::new(Guard::new(options)?);
     let pool = Pool::new(options.max_runs, options.max_waiting);
     let service = Service::new(place, settings, choice, config, Arc::clone(&pool), options)?;
     let service = Arc::new(service);
@@ -92,7 +93,7 @@ pub fn serve(
         if options.resume {
             go_on_with_what_was_left(&service, announce)?;
         }
-        let app = router(&service, options, is_loopback);
+        let app = router(&service, options, &guard);
         announce.ready(address);
         let (stops, (has_stopped, may_end)) = (Arc::clone(&service), tokio::sync::oneshot::channel());
         let stopped = async move {
@@ -107,9 +108,7 @@ pub fn serve(
             tokio::time::sleep(FAREWELL).await;
         };
         tokio::select! {
-            served = axum::serve(listener, app).with_graceful_shutdown(stopped) => {
-                served.map_err(|error| Error::caused("the service broke off", error))
-            }
+            () = accept::accept(listener, app, options.arrives_within, stopped) => Ok(()),
             () = farewell => Ok(()),
         }
     });
@@ -118,7 +117,7 @@ pub fn serve(
     served
 }
 
-fn router(service: &Shared, options: &Options, is_loopback: bool) -> Router {
+fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(chat::chat))
         .routes(routes!(chat::resume))
@@ -149,10 +148,14 @@ fn router(service: &Shared, options: &Options, is_loopback: bool) -> Router {
     let router = router
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(guard), guard::admit))
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
         .layer(Extension(Document::of(&description)))
         .with_state(Arc::clone(service));
-    if is_loopback { router.layer(middleware::from_fn(guard::refuse_other_hosts)) } else { router }
+    match guard.cors() {
+        Some(cors) => router.layer(cors),
+        None => router,
+    }
 }
 
 /// That the service lives, or is ready.

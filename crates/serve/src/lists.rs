@@ -5,6 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::caller::Caller;
 use crate::describe::Lists;
 use crate::input::Given;
 use crate::pool::read;
@@ -46,6 +47,7 @@ impl Default for ListParameters {
 )]
 pub(crate) async fn list(
     State(service): State<Shared>,
+    caller: Caller,
     Given(parameters): Given<ListParameters>,
 ) -> Result<Json<ThreadsPage>> {
     let ListParameters { status, prefix, limit, after } = parameters;
@@ -59,6 +61,7 @@ pub(crate) async fn list(
     }
     check_limit(limit)?;
     read(move || {
+        let (prefix, after) = (caller.prefix(&prefix), after.map(|after| caller.cursor(&after)));
         let query = Query { statuses: status.into_iter().collect(), prefix, ..Query::default() };
         let (threads, next) = list_page(service.threads(), query, after.as_deref(), limit.into())?;
         Ok(Json(ThreadsPage { threads, next }))
@@ -99,8 +102,10 @@ impl Default for PageParameters {
 )]
 pub(crate) async fn waiting(
     State(service): State<Shared>,
+    caller: Caller,
     Given(PageParameters { limit, after }): Given<PageParameters>,
 ) -> Result<Json<WaitingPage>> {
     check_limit(limit)?;
-    read(move || Ok(Json(service.waiting(after.as_deref(), limit.into())?))).await
+    let after = after.map(|after| caller.cursor(&after));
+    read(move || Ok(Json(service.waiting(caller.prefix(""), after.as_deref(), limit.into())?))).await
 }

@@ -1,6 +1,7 @@
 //! What a service bears, and who may ask.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a service bears.
@@ -8,14 +9,24 @@ use std::time::Duration;
 pub struct Options {
     /// Where it listens; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Whether anybody may ask who reaches an address that is not loopback.
+    /// The file of the keys. Without one anybody may ask.
+    pub keys: PathBuf,
+    /// Whether anybody may ask without keys who reaches an address that is not loopback.
     pub allow_anonymous: bool,
+    /// The origins whose pages may read, such as `https://chat.example`.
+    pub allow_origin: Vec<String>,
+    /// The most requests a minute of a key, or of an address where there are no keys.
+    pub max_requests: Option<u32>,
+    /// How long the head of a request may take to arrive, and then its body.
+    pub arrives_within: Duration,
     /// The most runs at once.
     pub max_runs: u32,
     /// The most runs that wait in line.
     pub max_waiting: usize,
     /// The most bytes of a request's body.
     pub max_body_bytes: usize,
+    /// The most bytes of a question or an answer.
+    pub max_question_bytes: usize,
     /// Whether every answer must name the token of what it answers, that of a step too.
     pub require_tokens: bool,
     /// Whether turns whose process was killed go on at the start.

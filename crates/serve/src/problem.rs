@@ -60,6 +60,10 @@ pub(crate) enum Kind {
     /// The request does not read, or asks for what cannot be.
     Input,
     TooLarge,
+    /// It did not arrive in time.
+    Late,
+    /// No key, or none that is known.
+    NoKey,
     Forbidden,
     NoPath,
     NoMethod,
@@ -76,6 +80,8 @@ pub(crate) enum Kind {
     Open,
     InDoubt,
     TooMany,
+    /// More requests than one caller may make in a minute.
+    TooOften,
     /// The model did not answer. The turn is kept and can go on.
     Interrupted,
     Stopping,
@@ -101,13 +107,15 @@ impl Kind {
 
     /// Whether a reply may say when to try again.
     pub fn may_be_tried_again(self) -> bool {
-        matches!(self, Kind::TooMany | Kind::Interrupted | Kind::Stopping)
+        matches!(self, Kind::TooMany | Kind::TooOften | Kind::Interrupted | Kind::Stopping)
     }
 
     fn parts(self) -> (StatusCode, &'static str, &'static str) {
         match self {
             Kind::Input => (StatusCode::UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used"),
             Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
+            Kind::Late => (StatusCode::REQUEST_TIMEOUT, "too-slow", "The request did not arrive in time"),
+            Kind::NoKey => (StatusCode::UNAUTHORIZED, "no-key", "A key is needed"),
             Kind::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "The request is not allowed"),
             Kind::NoPath => (StatusCode::NOT_FOUND, "no-such-path", "There is no such path"),
             Kind::NoMethod => {
@@ -122,6 +130,7 @@ impl Kind {
             Kind::Open => (StatusCode::CONFLICT, "turn-is-open", "The last turn has not ended"),
             Kind::InDoubt => (StatusCode::CONFLICT, "write-in-doubt", "A write may or may not have happened"),
             Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too-busy", "Too many runs wait in line"),
+            Kind::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too-often", "Too many requests"),
             Kind::Interrupted => (StatusCode::SERVICE_UNAVAILABLE, "interrupted", "The model did not answer"),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service is stopping"),
             Kind::TooSlow => (StatusCode::REQUEST_TIMEOUT, "reader-too-slow", "The reader is too slow"),
@@ -137,6 +146,9 @@ impl IntoResponse for Problem {
         let retry_after = self.retry_after;
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());

@@ -10,6 +10,7 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
 use planwright::agents;
+use planwright::contract::excerpt;
 use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle, Threads};
 use planwright::journal::{Query, ThreadId};
 use planwright::ports::Secret;
@@ -36,6 +37,7 @@ pub(crate) struct Service {
     pub keys: Vec<Secret>,
     /// Whether every answer must name what it answers.
     pub wants_tokens: bool,
+    max_question_bytes: usize,
     agents: Mutex<HashMap<String, Arc<PreparedAgent>>>,
 }
 
@@ -77,8 +79,19 @@ impl Service {
             default_agent,
             keys,
             wants_tokens: options.require_tokens,
+            max_question_bytes: options.max_question_bytes,
             agents,
         })
+    }
+
+    /// Refuses a text of a person that is longer than one may be. `place` is where it stands in the request.
+    pub fn check_length(&self, place: &str, text: &str) -> Result<()> {
+        let (most, found) = (self.max_question_bytes, text.len());
+        if found <= most {
+            return Ok(());
+        }
+        let problem = format!("{place}: expected at most {most} bytes, found {found}");
+        Err(Problem::new(Kind::Input, problem).hint("what is longer belongs into a document that a tool reads"))
     }
 
     /// What a person at the terminal may like to know of the agent that answers.
@@ -113,7 +126,7 @@ impl Service {
 
     pub fn no_such_agent(&self, name: &str) -> Problem {
         let names = self.agent_names().join(", ");
-        Problem::new(Kind::NoAgent, format!("no agent is called {name:?}; there are {names}"))
+        Problem::new(Kind::NoAgent, format!("no agent is called {:?}; there are {names}", excerpt(name, 80)))
     }
 
     /// The agent of this name. What a request names is never looked for among files.
@@ -216,8 +229,8 @@ impl Service {
     }
 
     /// A page of those that wait for a person.
-    pub fn waiting(&self, after: Option<&str>, limit: usize) -> Result<WaitingPage> {
-        Ok(WaitingPage::load(&self.place, &self.threads, after, limit)?)
+    pub fn waiting(&self, prefix: String, after: Option<&str>, limit: usize) -> Result<WaitingPage> {
+        Ok(WaitingPage::load(&self.place, &self.threads, prefix, after, limit)?)
     }
 
     /// What the turns of a thread have spent.

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::chat::parse_thread;
+use crate::caller::Caller;
 use crate::describe::{Changes, Reads, Runs};
 use crate::input::{Body, Given, Thread, whole_number};
 use crate::pool::read;
@@ -166,10 +166,11 @@ pub(crate) struct ForkReply {
 )]
 pub(crate) async fn fork(
     State(service): State<Shared>,
+    caller: Caller,
     Thread(thread): Thread,
     Body(request): Body<ForkRequest>,
 ) -> Result<(StatusCode, Json<ForkReply>)> {
-    let to = parse_thread(&request.to)?;
+    let to = caller.thread("$.to", &request.to)?;
     read(move || {
         let stored = service.known_thread(thread)?;
         let turn = request.turn.map(|turn| u32::try_from(turn).unwrap_or(u32::MAX));

@@ -11,11 +11,18 @@ fn description_of_the_interface_and_what_is_served_agree() {
     let service = Service::start(&home, &["--offline"]);
     let described = service.get("/openapi.json", 200);
     assert!(described["openapi"].as_str().unwrap().starts_with("3.1"));
+    assert_eq!(described["components"]["securitySchemes"]["key"]["scheme"], "bearer");
     let paths = described["paths"].as_object().unwrap();
     for (path, methods) in paths {
         let sent = path.replace("{thread_id}", "none").replace("{name}", "none").replace("{turn}", "1");
         for (method, about) in methods.as_object().unwrap() {
             assert!(about["summary"].is_string(), "{method} {path}");
+            let is_guarded = !matches!(path.as_str(), "/healthz" | "/readyz");
+            assert_eq!(about["security"].is_array(), is_guarded, "{method} {path}");
+            for status in ["401", "429"] {
+                assert_eq!(about["responses"][status].is_object(), is_guarded, "{method} {path} {status}");
+            }
+            assert!(about["responses"]["403"].is_object() && about["responses"]["408"].is_object());
             let (status, reply) = service.send(&method.to_uppercase(), &sent, "", &[]);
             let kind = reply["type"].as_str().unwrap_or_default();
             assert!(!kind.ends_with("no-such-path") && status != 405, "{method} {path}: {status} {reply}");

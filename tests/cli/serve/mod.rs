@@ -6,11 +6,13 @@ mod access;
 mod answers;
 mod conversation;
 mod described;
+mod keys;
 mod problems;
 mod resources;
 mod streams;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
@@ -61,6 +63,16 @@ impl Service {
             assert_eq!(kind.as_deref(), Some("application/problem+json"), "{text}");
         }
         (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// Sends bytes as they are, and gives what comes back until the connection ends.
+    pub fn raw(&self, sent: &str) -> String {
+        let mut stream = TcpStream::connect(self.address.replace("http://", "")).unwrap();
+        stream.write_all(sent.as_bytes()).unwrap();
+        let mut got = Vec::new();
+        // A connection that is cut has said what it says.
+        let _ = stream.read_to_end(&mut got);
+        String::from_utf8_lossy(&got).into_owned()
     }
 
     #[track_caller]

@@ -235,13 +235,25 @@ pub struct CostArgs {
 
 /// A time in milliseconds since 1970: so long ago, or the beginning of a day here.
 fn parse_since(text: &str) -> Result<u64, String> {
+    parse_time(text, |age| Timestamp::now().checked_sub(age))
+}
+
+/// A time in milliseconds since 1970: so long from now, or the beginning of a day here.
+pub fn parse_until(text: &str) -> Result<u64, String> {
+    parse_time(text, |age| Timestamp::now().checked_add(age))
+}
+
+fn parse_time(
+    text: &str,
+    from_now: impl Fn(Duration) -> Result<Timestamp, jiff::Error>,
+) -> Result<u64, String> {
     let day = || text.parse::<jiff::civil::Date>().ok()?.to_zoned(jiff::tz::TimeZone::system()).ok();
-    let since = match parse_age(text) {
-        Ok(age) => Timestamp::now().checked_sub(age).ok(),
+    let time = match parse_age(text) {
+        Ok(age) => from_now(age).ok(),
         Err(_) => day().map(|day| day.timestamp()),
     };
-    let since = since.and_then(|since| u64::try_from(since.as_millisecond()).ok());
-    since.ok_or_else(|| "expected an age such as 7d or 12h, or a date such as 2026-11-20".to_owned())
+    let time = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    time.ok_or_else(|| "expected an age such as 7d or 12h, or a date such as 2026-11-20".to_owned())
 }
 
 #[derive(Subcommand)]

@@ -54,7 +54,8 @@ fn name_next_page(command: &str, page: &PageArgs, next: Option<String>) {
 
 pub fn list_waiting(store: &StoreArgs, page: &PageArgs, as_json: bool) -> Result<()> {
     let place = store.place()?;
-    let found = WaitingPage::load(&place, &place.threads()?, page.after.as_deref(), page.limit.into())?;
+    let (all, after) = (String::new(), page.after.as_deref());
+    let found = WaitingPage::load(&place, &place.threads()?, all, after, page.limit.into())?;
     found.problems.iter().for_each(|problem| out::remark(problem));
     if as_json {
         return out::print_json(&found);
