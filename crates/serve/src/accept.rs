@@ -25,7 +25,12 @@ pub(crate) struct Remote(pub IpAddr);
 
 /// Answers what comes until the service has stopped, then ends each connection with the reply that is under way. A
 /// head must arrive within a time.
-pub(crate) async fn accept(listener: TcpListener, app: Router, within: Duration, stopped: impl Future<Output = ()>) {
+pub(crate) async fn accept(
+    listener: TcpListener,
+    app: Router,
+    within: Duration,
+    stopped: impl Future<Output = ()>,
+) {
     let connections = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(within).max_header_size(MOST_HEAD);

@@ -127,7 +127,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parts.extensions.get().cloned().ok_or_else(|| Problem::new(Kind::Forbidden, "it is not known who asks"))
+        parts
+            .extensions
+            .get()
+            .cloned()
+            .ok_or_else(|| Problem::new(Kind::Forbidden, "it is not known who asks"))
     }
 }
 

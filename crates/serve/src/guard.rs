@@ -53,7 +53,8 @@ impl Guard {
         if !is_loopback && !has_keys && !options.allow_anonymous {
             let problem =
                 format!("--listen: {} is reached from other machines, and anybody could ask", options.listen);
-            let hint = "listen on 127.0.0.1, make a key with `planwright serve keys new`, or say --allow-anonymous";
+            let hint =
+                "listen on 127.0.0.1, make a key with `planwright serve keys new`, or say --allow-anonymous";
             return Err(Error::unusable(problem).hint(hint));
         }
         let origins = options.allow_origin.iter().map(|origin| origin.parse());
@@ -102,7 +103,8 @@ impl Guard {
             self.check_rate(&remote.to_string())?;
             return Ok(Caller::default());
         };
-        let given = request.headers().get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+        let given =
+            request.headers().get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
         let missing = || {
             Problem::new(Kind::NoKey, "expected the header Authorization: Bearer KEY")
                 .hint("`planwright serve keys new` makes a key")
@@ -151,7 +153,9 @@ impl Guard {
         let is_own = page.is_some_and(|page| page == host || (is_open && is_here(page)));
         match is_own || self.origins.contains(origin) {
             true => Ok(()),
-            false => refused("Origin: expected a page of this service", "--allow-origin ORIGIN lets others in"),
+            false => {
+                refused("Origin: expected a page of this service", "--allow-origin ORIGIN lets others in")
+            }
         }
     }
 

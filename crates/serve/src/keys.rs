@@ -96,9 +96,10 @@ impl Key {
         match () {
             () if self.sha256.len() != 64 => Err(format!("{}: expected the SHA-256 of a key", self.name)),
             () if self.may.is_empty() => Err(format!("{}: expected what it may do", self.name)),
-            () if self.is_admin() && self.threads_of.is_some() => {
-                Err(format!("{}: a key that may admin sees all threads, so it has none of another", self.name))
-            }
+            () if self.is_admin() && self.threads_of.is_some() => Err(format!(
+                "{}: a key that may admin sees all threads, so it has none of another",
+                self.name
+            )),
             () => Ok(()),
         }
     }

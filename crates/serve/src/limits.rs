@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn wrong_keys_wait_longer_each_time_up_to_a_bound() {
         let (failures, here) = (Failures::default(), IpAddr::from([127, 0, 0, 1]));
-        let waits: Vec<u32> = (0..9).map(|_| failures.note(here).div_duration_f64(FIRST_DELAY) as u32).collect();
+        let waits: Vec<u32> =
+            (0..9).map(|_| failures.note(here).div_duration_f64(FIRST_DELAY) as u32).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
         assert_eq!(failures.note(IpAddr::from([10, 0, 0, 1])), FIRST_DELAY, "another address is another");
     }

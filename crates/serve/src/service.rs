@@ -91,7 +91,8 @@ impl Service {
             return Ok(());
         }
         let problem = format!("{place}: expected at most {most} bytes, found {found}");
-        Err(Problem::new(Kind::Input, problem).hint("what is longer belongs into a document that a tool reads"))
+        Err(Problem::new(Kind::Input, problem)
+            .hint("what is longer belongs into a document that a tool reads"))
     }
 
     /// What a person at the terminal may like to know of the agent that answers.

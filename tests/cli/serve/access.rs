@@ -51,11 +51,17 @@ fn page_reads_where_its_origin_is_listed() {
     let open = Service::start(&home, &["--offline", "--allow-origin", listed]);
     let lets = format!("access-control-allow-origin: {listed}\r\n");
     let preflight = open.raw(&asks(listed));
-    assert!(preflight.contains(&lets) && preflight.contains("access-control-allow-methods: POST"), "{preflight}");
+    assert!(
+        preflight.contains(&lets) && preflight.contains("access-control-allow-methods: POST"),
+        "{preflight}"
+    );
     let read = open.raw(&request("GET /threads", &[("Origin", listed)]));
     assert!(read.starts_with("HTTP/1.1 200") && read.contains(&lets), "{read}");
     let refused = open.raw(&request("GET /threads", &[("Origin", other)]));
-    assert!(refused.starts_with("HTTP/1.1 403") && !refused.contains("access-control-allow-origin"), "{refused}");
+    assert!(
+        refused.starts_with("HTTP/1.1 403") && !refused.contains("access-control-allow-origin"),
+        "{refused}"
+    );
     assert!(!open.raw(&asks(other)).contains("access-control-allow-origin"));
     for origin in ["chat.example", "https://", "*", "https://a b", "https://chat.example/"] {
         home.refuses(&["serve", "--allow-origin", origin], &["expected a scheme and a host"]);
@@ -80,9 +86,19 @@ fn more_than_is_allowed_is_refused_with_the_limit() {
     let home = Home::new();
     let service = Service::start(&home, &["--offline", "--max-question-bytes", "10"]);
     let long = json!({"message": "무엇인가"});
-    service.refuses(("POST", "/chat", &long), 422, "wrong-input", "$.message: expected at most 10 bytes, found 12");
+    service.refuses(
+        ("POST", "/chat", &long),
+        422,
+        "wrong-input",
+        "$.message: expected at most 10 bytes, found 12",
+    );
     let long = json!({"thread_id": "t", "response": "eleven bytes"});
-    service.refuses(("POST", "/hitl/resume", &long), 422, "wrong-input", "$.response: expected at most 10 bytes");
+    service.refuses(
+        ("POST", "/hitl/resume", &long),
+        422,
+        "wrong-input",
+        "$.response: expected at most 10 bytes",
+    );
     let service = Service::start(&home, &["--offline", "--max-requests", "5"]);
     let status = || service.raw(&request("GET /threads", &[]))[9..12].to_owned();
     let statuses: Vec<String> = (0..7).map(|_| status()).collect();
@@ -98,7 +114,14 @@ fn more_than_is_allowed_is_refused_with_the_limit() {
 fn nothing_that_is_sent_becomes_a_file_or_a_header() {
     let home = Home::new();
     let mut service = Service::start(&home, &["--offline"]);
-    for name in ["../../escaped", "..%2F..%2Fescaped", "/etc/passwd", "C:\\escaped", "'; DROP TABLE thread; --", "100%_"] {
+    for name in [
+        "../../escaped",
+        "..%2F..%2Fescaped",
+        "/etc/passwd",
+        "C:\\escaped",
+        "'; DROP TABLE thread; --",
+        "100%_",
+    ] {
         let asked = service.post("/chat", &json!({"message": "7*6?", "thread_id": name}), 200);
         assert_eq!(asked["thread_id"], name);
         service.refuses(("POST", "/chat", &json!({"message": "x", "agent": name})), 404, "no-such-agent", "");
@@ -114,7 +137,11 @@ fn nothing_that_is_sent_becomes_a_file_or_a_header() {
     assert!(split.starts_with("HTTP/1.1 404") && !split.contains("\r\nSet-Cookie"), "{split}");
     assert_eq!(service.get("/threads", 200)["threads"].as_array().unwrap().len(), 6);
     assert_eq!(service.signal("-TERM"), Some(0));
-    let files = |folder: &str| std::fs::read_dir(home.path(folder)).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let files = |folder: &str| {
+        std::fs::read_dir(home.path(folder))
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+    };
     let mut kept: Vec<String> = files(".").chain(files("data/planwright")).collect();
     kept.sort();
     kept.retain(|name| !name.starts_with("threads.db"));

@@ -71,11 +71,16 @@ fn key_is_shown_once_and_kept_as_its_sha_256_and_is_good_until_it_is_removed() {
         assert_eq!(status(&[("authorization", &header)], "/threads"), found, "{header}");
     }
     // Without a key only that it lives is told, on whatever else there is or is not.
-    for (path, found) in [("/healthz", 200), ("/readyz", 200), ("/threads", 401), ("/openapi.json", 401), ("/none", 401)] {
+    for (path, found) in
+        [("/healthz", 200), ("/readyz", 200), ("/threads", 401), ("/openapi.json", 401), ("/none", 401)]
+    {
         assert_eq!(status(&[], path), found, "{path}");
     }
     let refused = service.raw("GET /threads HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    assert!(refused.contains("www-authenticate: Bearer") && refused.contains("urn:planwright:no-key"), "{refused}");
+    assert!(
+        refused.contains("www-authenticate: Bearer") && refused.contains("urn:planwright:no-key"),
+        "{refused}"
+    );
     // What becomes of the file counts at once.
     let bob = make_key(&home, "bob", &["--may", "read"]);
     let is_good = |key: &str| status(&[("authorization", &bearer(key))], "/threads");
@@ -104,7 +109,9 @@ fn key_does_what_it_may_and_nothing_else() {
     let [runs, answers, reads] = keys.map(|key| Client { service: &service, key });
     let (ask, answer) = (json!({"message": "7*6?"}), json!({"thread_id": "t", "approve": true}));
     let resolve = json!({"token": "0", "did_not_happen": true});
-    for (client, statuses) in [(&runs, [200, 200, 403, 403]), (&answers, [200, 403, 422, 409]), (&reads, [200, 403, 403, 403])] {
+    for (client, statuses) in
+        [(&runs, [200, 200, 403, 403]), (&answers, [200, 403, 422, 409]), (&reads, [200, 403, 403, 403])]
+    {
         let found = [
             client.send("GET", "/threads/t", &Value::Null).0,
             client.send("POST", "/chat", &ask).0,
@@ -114,7 +121,10 @@ fn key_does_what_it_may_and_nothing_else() {
         assert_eq!(found, statuses);
     }
     let (_, refused) = reads.send("DELETE", "/threads/t", &Value::Null);
-    assert_eq!((&refused["type"], &refused["detail"]), (&json!("urn:planwright:forbidden"), &json!("the key may not run, which this needs")));
+    assert_eq!(
+        (&refused["type"], &refused["detail"]),
+        (&json!("urn:planwright:forbidden"), &json!("the key may not run, which this needs"))
+    );
     let token = runs.expects("GET", "/threads/t", &Value::Null, 200)["turns"][0]["open"]["token"].clone();
     let yes = json!({"thread_id": "t", "approve": true, "token": token});
     assert_eq!(answers.expects("POST", "/hitl/resume", &yes, 200)["status"], "completed");
@@ -133,7 +143,9 @@ fn another_keys_thread_is_none_whatever_path_names_it() {
     let described = alice.expects("GET", "/openapi.json", &Value::Null, 200);
     let mut named = 0;
     let paths = described["paths"].as_object().unwrap().iter();
-    for (path, method) in paths.flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| (path, method))) {
+    for (path, method) in paths
+        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| (path, method)))
+    {
         if !path.contains("{thread_id}") {
             continue;
         }
@@ -166,7 +178,13 @@ fn another_keys_thread_is_none_whatever_path_names_it() {
         let mut names = Vec::new();
         let mut page = client.expects("GET", "/threads?limit=1", &Value::Null, 200);
         loop {
-            names.extend(page["threads"].as_array().unwrap().iter().map(|thread| thread["thread"].as_str().unwrap().to_owned()));
+            names.extend(
+                page["threads"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|thread| thread["thread"].as_str().unwrap().to_owned()),
+            );
             let Some(next) = page["next"].as_str() else { break };
             page = client.expects("GET", &format!("/threads?limit=1&after={next}"), &Value::Null, 200);
         }
@@ -209,9 +227,13 @@ fn caller_is_told_the_names_they_gave_and_no_others() {
     let paths = described["paths"].as_object().unwrap().iter();
     let read = paths.filter(|(path, methods)| path.contains("{thread_id}") && !methods["get"].is_null());
     let read = read.map(|(path, _)| path.replace("{thread_id}", "doubt").replace("{turn}", "1"));
-    let read = read.filter(|path| !path.ends_with("/events")).map(|path| alice.expects("GET", &path, &none, 200));
+    let read =
+        read.filter(|path| !path.ends_with("/events")).map(|path| alice.expects("GET", &path, &none, 200));
     let told: Vec<Value> = told.into_iter().chain(read).collect();
-    assert_eq!(alice.expects("GET", "/threads/doubt/spent?by=thread", &none, 200)["lines"][0]["name"], "doubt");
+    assert_eq!(
+        alice.expects("GET", "/threads/doubt/spent?by=thread", &none, 200)["lines"][0]["name"],
+        "doubt"
+    );
     assert_eq!(told[1]["turns"][0]["origin"], none, "it was another's");
     assert_eq!(told[4]["turn"]["origin"]["thread"], "송금");
     assert!(told[6]["detail"].as_str().unwrap().starts_with("$.to: a thread's name has at most 114 bytes"));

@@ -86,7 +86,9 @@ pub enum ServeCommand {
 #[derive(Subcommand)]
 pub enum KeysCommand {
     /// Make a key and print it once; the file holds its SHA-256
-    #[command(after_help = "Example:\n  planwright serve keys new --name alice --may run,answer --expires 90d")]
+    #[command(
+        after_help = "Example:\n  planwright serve keys new --name alice --may run,answer --expires 90d"
+    )]
     New {
         /// Its name, of a-z, 0-9, _ and -; its threads are alice:NAME for the command line
         #[arg(long)]
@@ -116,7 +118,8 @@ pub enum KeysCommand {
 
 fn parse_origin(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").or(text.strip_prefix("http://"));
-    let is_plain = |host: &str| !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c));
+    let is_plain =
+        |host: &str| !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && !"/?#@*".contains(c));
     match host.is_some_and(is_plain) {
         true => Ok(text.to_owned()),
         false => Err("expected a scheme and a host, such as https://chat.example".to_owned()),
