@@ -7,6 +7,7 @@ mod answers;
 mod conversation;
 mod described;
 mod keys;
+mod killed;
 mod problems;
 mod resources;
 mod streams;
@@ -30,7 +31,10 @@ pub struct Service {
 
 impl Service {
     pub fn start(home: &Home, args: &[&str]) -> Self {
-        let mut program = home.program();
+        Service::of(home.program(), args)
+    }
+
+    pub fn of(mut program: Command, args: &[&str]) -> Self {
         program.args(["serve", "--quiet", "--listen", "127.0.0.1:0"]).args(args);
         let mut process = program.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut address = String::new();
