@@ -11,8 +11,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tower_service::Service;
+
+use crate::options::Options;
 
 /// Most bytes of a request's head.
 const MOST_HEAD: usize = 32 << 10;
@@ -28,12 +30,12 @@ pub(crate) struct Remote(pub IpAddr);
 pub(crate) async fn accept(
     listener: TcpListener,
     app: Router,
-    within: Duration,
+    options: &Options,
     stopped: impl Future<Output = ()>,
 ) {
     let connections = GracefulShutdown::new();
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(within).max_header_size(MOST_HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(options.arrives_within).max_header_size(MOST_HEAD);
     tokio::pin!(stopped);
     loop {
         let accepted = tokio::select! {
@@ -44,6 +46,9 @@ pub(crate) async fn accept(
             tokio::time::sleep(BREATH).await;
             continue;
         };
+        // An event is sent when it happens.
+        let _ = stream.set_nodelay(true);
+        end_where_nothing_is_taken(&stream, options.reader_patience);
         let app = app.clone();
         let answer = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Remote(remote.ip()));
@@ -56,3 +61,14 @@ pub(crate) async fn accept(
     drop(listener);
     connections.shutdown().await;
 }
+
+/// Has the system end a connection whose other end takes nothing for so long, and what waits for it with it.
+#[cfg(target_os = "linux")]
+fn end_where_nothing_is_taken(stream: &TcpStream, patience: Duration) {
+    // A reader who was cut off and comes back in time can still read why.
+    let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(4 * patience));
+}
+
+/// Other systems have no such time: there a connection ends with its other end.
+#[cfg(not(target_os = "linux"))]
+fn end_where_nothing_is_taken(_: &TcpStream, _: Duration) {}

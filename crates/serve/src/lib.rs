@@ -108,7 +108,7 @@ pub fn serve(
             tokio::time::sleep(FAREWELL).await;
         };
         tokio::select! {
-            () = accept::accept(listener, app, options.arrives_within, stopped) => Ok(()),
+            () = accept::accept(listener, app, options, stopped) => Ok(()),
             () = farewell => Ok(()),
         }
     });
@@ -195,21 +195,14 @@ fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result
         announce.note(&format!("{} stopped before their end, and go on", left.len()));
     }
     // Who asks for what happens in them waits for them.
-    let works: Vec<_> = left
-        .into_iter()
-        .map(|thread| {
-            service.work(thread, |service, stored, under| {
-                service.go_on(stored, under, |handle, agent| handle.resume(agent)).map(drop)
-            })
-        })
-        .collect();
-    let pool = Arc::clone(&service.pool);
-    tokio::spawn(async move {
-        for work in works {
-            // What does not go on is as it was, and says so where it is shown.
-            let _ = pool.run_in_turn(work).await;
-        }
-    });
+    for thread in left {
+        let work = service.work(thread, |service, stored, under| {
+            service.go_on(stored, under, |handle, agent| handle.resume(agent)).map(drop)
+        });
+        let pool = Arc::clone(&service.pool);
+        // What does not go on is as it was, and says so where it is shown.
+        tokio::spawn(async move { pool.run_in_turn(work).await });
+    }
     Ok(())
 }
 

@@ -47,7 +47,6 @@ impl Pool {
         self: &Arc<Self>,
         work: impl FnOnce(CancelToken) -> T + Send + 'static,
     ) -> Result<T> {
-        let stopping = || Problem::new(Kind::Stopping, "no new work is taken").retry_after(1);
         if self.is_stopping.load(Ordering::SeqCst) {
             return Err(stopping());
         }
@@ -55,6 +54,14 @@ impl Pool {
             Ok(permit) => permit,
             Err(_) => self.wait_in_line().await?,
         };
+        self.run_at(permit, work).await
+    }
+
+    async fn run_at<T: Send + 'static>(
+        self: &Arc<Self>,
+        permit: OwnedSemaphorePermit,
+        work: impl FnOnce(CancelToken) -> T + Send + 'static,
+    ) -> Result<T> {
         let token = CancelToken::new();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.tokens().insert(number, token.clone());
@@ -76,8 +83,8 @@ impl Pool {
         self: &Arc<Self>,
         work: impl FnOnce(CancelToken) -> T + Send + 'static,
     ) -> Result<T> {
-        drop(self.slots.acquire().await);
-        self.run(work).await
+        let permit = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| stopping())?;
+        self.run_at(permit, work).await
     }
 
     async fn wait_in_line(&self) -> Result<OwnedSemaphorePermit> {
@@ -92,7 +99,7 @@ impl Pool {
         // A caller who goes away leaves the line.
         let _in_line = InLine(&self.in_line);
         let permit = Arc::clone(&self.slots).acquire_owned().await;
-        permit.map_err(|_| Problem::new(Kind::Stopping, "no new work is taken").retry_after(1))
+        permit.map_err(|_| stopping())
     }
 
     fn tokens(&self) -> MutexGuard<'_, HashMap<u64, CancelToken>> {
@@ -108,6 +115,10 @@ impl Pool {
         let _ = self.slots.acquire_many(self.size).await;
         self.slots.close();
     }
+}
+
+fn stopping() -> Problem {
+    Problem::new(Kind::Stopping, "no new work is taken").retry_after(1)
 }
 
 /// A place in line.

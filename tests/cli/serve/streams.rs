@@ -352,6 +352,7 @@ fn reader_that_takes_nothing_is_cut_off_and_told_why() {
     }
     let mut stream = Stream::open(&service.address, "/threads/t/events?from=1-0-0", None, None).ok().unwrap();
     stream.next().unwrap();
+    let never = Stream::open(&service.address, "/threads/t/events?from=1-0-0", None, None).ok().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(3));
     let rest: Vec<Event> = stream.collect();
     let last = rest.last().unwrap();
@@ -367,4 +368,10 @@ fn reader_that_takes_nothing_is_cut_off_and_told_why() {
         Stream::open(&service.address, "/threads/t/events", None, Some(&seen)).ok().unwrap().collect();
     assert_eq!([ids(&rest), ids(&more)].concat().len(), ids(&whole(&service, "t")).len());
     assert_eq!(more.last().unwrap().name, "end");
+    // The connection of a reader who does not come back is ended by the system.
+    if cfg!(target_os = "linux") {
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        let rest: Vec<Event> = never.collect();
+        assert!(rest.iter().all(|event| event.name != "cut" && event.name != "end"), "{}", rest.len());
+    }
 }
