@@ -8,6 +8,7 @@ mod conversation;
 mod described;
 mod keys;
 mod killed;
+mod load;
 mod problems;
 mod resources;
 mod streams;
