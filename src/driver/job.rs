@@ -9,7 +9,7 @@ use super::replay::{Playback, Purpose};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::{now_ms, random_id};
 use crate::journal::{
-    Fixture, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
+    Asked, Fixture, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
 };
 use crate::machine::{ErrorCode, Input, Step, start};
 use crate::ports::Observer;
@@ -51,6 +51,7 @@ impl Agent {
             fixture: None,
             replay: None,
             turn: (String::new(), 0),
+            asked: None,
         }
     }
 
@@ -114,6 +115,7 @@ pub struct Job<'a> {
     fixture: Option<(PathBuf, RecordMode)>,
     replay: Option<(Fixture, Purpose)>,
     turn: (String, u32),
+    asked: Option<Asked>,
 }
 
 impl<'a> Job<'a> {
@@ -127,6 +129,12 @@ impl<'a> Job<'a> {
     /// The thread that the run is a turn of, and which turn.
     pub(super) fn turn(mut self, thread: &str, turn: u32) -> Self {
         self.turn = (thread.to_owned(), turn);
+        self
+    }
+
+    /// What a client asked for with it.
+    pub(super) fn asked_as(mut self, asked: Option<Asked>) -> Self {
+        self.asked = asked;
         self
     }
 
@@ -198,6 +206,7 @@ impl<'a> Job<'a> {
         drive.playback = playback;
         let Step { state, effects, .. } = start(&agent.compiled, input);
         drive.note(&state, header);
+        self.asked.into_iter().for_each(|asked| drive.note(&state, Record::Asked(asked)));
         let ended = drive.follow(state, effects);
         let records = match &save_to {
             _ if in_memory => memory.into_records(),

@@ -46,4 +46,6 @@ pub use redact::{Redactor, redact};
 #[doc(hidden)]
 pub use teller::retell;
 #[doc(hidden)]
-pub use threads::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, history};
+pub use threads::{
+    AskedAt, MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, find_asked, history, history_until,
+};

@@ -121,7 +121,7 @@ impl Redactor {
                 Record::Answered { event, .. } | Record::Happened(event) => {
                     *event = self.clean(event.clone())
                 }
-                Record::Requested { .. } | Record::Resolved { .. } => {}
+                Record::Requested { .. } | Record::Resolved { .. } | Record::Asked(_) => {}
             }
         }
         records

@@ -11,7 +11,7 @@ use super::drive::Drive;
 use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
-use crate::journal::{Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
+use crate::journal::{Asked, Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
 use crate::machine::{Effect, Effects, Event, HumanAnswer, admit, awaited, outstanding, transition};
 use crate::ports::{Observer, Signal};
 use crate::spec::Spec;
@@ -32,7 +32,7 @@ impl Agent {
     /// ```
     pub fn resume<'a>(&'a self, journal: &'a mut dyn Journal) -> Resume<'a> {
         let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        Resume { agent: self, journal, observer: &(), cancel, changed, token: None, input: None }
+        Resume { agent: self, journal, observer: &(), cancel, changed, token: None, asked: None, input: None }
     }
 }
 
@@ -74,6 +74,8 @@ pub struct Resume<'a> {
     cancel: CancelToken,
     changed: Changed,
     pub(super) token: Option<String>,
+    /// What a client asked for with what is said.
+    pub(super) asked: Option<Asked>,
     input: Option<HumanInput>,
 }
 
@@ -143,6 +145,8 @@ impl<'a> Resume<'a> {
             Some(HumanInput::Resolution(resolution)) => drive.take_resolution(&state, resolution)?,
         };
         drive.teller.observer.notice(Signal::Entered(state.phase.name()));
+        let asked = self.asked.filter(|_| event.is_some());
+        asked.into_iter().for_each(|asked| drive.note(&state, Record::Asked(asked)));
         match event {
             Some(event) => state = drive.apply(state, event, false)?,
             None => drive.append(None)?,

@@ -210,6 +210,9 @@ pub enum Stopped {
     /// The thread's last run was stopped before its end: it has to be resumed or cancelled first.
     #[error("the thread's last run has not ended: go on with it or cancel it first")]
     Unfinished,
+    /// This was asked before under the same key. Nothing has changed.
+    #[error("this was asked before under the same key")]
+    AskedBefore,
     /// The store does not give the thread, or has none of it.
     #[error(transparent)]
     Store(StoreError),

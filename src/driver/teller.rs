@@ -229,7 +229,7 @@ pub fn retell(records: &[Record]) -> Result<Vec<(u64, Progress)>, JournalError> 
                     heard.0.borrow_mut().push(Progress::of_end(&state));
                 }
             }
-            Record::SpecChanged(_) | Record::Resolved { .. } => {}
+            Record::SpecChanged(_) | Record::Asked(_) | Record::Resolved { .. } => {}
         }
         let heard = heard.0.take().into_iter();
         told.extend(heard.map(|progress| (index, progress.stamped(now_ms, &compiled.spec().name))));

@@ -54,7 +54,7 @@ impl Ledger {
             }
             Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen } => Some(*effect),
             Record::Answered { event, .. } | Record::Happened(event) => event.effect(),
-            Record::Header(_) | Record::Resolved { .. } | Record::SpecChanged(_) => None,
+            Record::Header(_) | Record::Resolved { .. } | Record::Asked(_) | Record::SpecChanged(_) => None,
         };
         self.pending.retain(|asked| Some(asked.effect) != ended);
         self.unknown.retain(|left| Some(left.effect) != ended);
@@ -226,7 +226,10 @@ pub(super) fn walk(
                 state =
                     transition(compiled, state, event).map_err(|refused| halt(refused.to_string()))?.state;
             }
-            Record::Requested { .. } | Record::Resolved { .. } | Record::SpecChanged(_) => {}
+            Record::Requested { .. }
+            | Record::Resolved { .. }
+            | Record::Asked(_)
+            | Record::SpecChanged(_) => {}
         }
         index += 1;
     }

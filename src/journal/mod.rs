@@ -51,6 +51,6 @@ pub use fixture::Frame;
 #[doc(hidden)]
 pub use fold::find_unrepeatable;
 #[doc(hidden)]
-pub use record::{JOURNAL_FORMAT, Origin, ResolvedAs, Unknown};
+pub use record::{Asked, JOURNAL_FORMAT, Origin, ResolvedAs, Unknown};
 #[doc(hidden)]
 pub use store::drop_empty_turns;

@@ -11,6 +11,8 @@ use crate::spec::{Digest, Spec};
 
 /// The version of the record format that this crate writes. A change in what a record means raises it.
 ///
+/// Within a version records are added: `asked` is read since 5.
+///
 /// - 5: what a model is shown stands in another order. The digests of its requests in older journals name another
 ///   text, so they are compared with nothing.
 /// - 4: an answer has a time ([`Record::Answered`]).
@@ -59,6 +61,8 @@ pub enum Record {
         #[serde(rename = "word")]
         resolution: ResolvedAs,
     },
+    /// What follows, the run or the answer, was asked for by a client that may ask again.
+    Asked(Asked),
     /// The spec was changed on purpose: the whole run, from its start, is now read under this one.
     #[serde(rename = "rules")]
     SpecChanged(Arc<Spec>),
@@ -142,6 +146,16 @@ pub(super) fn check_format(found: u32) -> Result<(), JournalError> {
     }
     let problem = format!("expected journal format {JOURNAL_FORMAT}, found {found}");
     Err(JournalError::new(JournalErrorKind::Format, "journal record 0", problem))
+}
+
+/// What a client asked for under a key of its own, so that the same asked again is known. Both are digests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Of the key and whose it is.
+    pub key: String,
+    /// Of what was asked.
+    pub body: String,
 }
 
 /// What a person says of a write that may or may not have happened.

@@ -158,7 +158,11 @@ fn outstanding(records: &[Record]) -> Vec<Vec<String>> {
                 let answered = event.effect().map(|id| id.to_string());
                 open.retain(|id| Some(id) != answered.as_ref());
             }
-            Record::Header(_) | Record::Happened(_) | Record::Resolved { .. } | Record::SpecChanged(_) => {}
+            Record::Header(_)
+            | Record::Happened(_)
+            | Record::Resolved { .. }
+            | Record::Asked(_)
+            | Record::SpecChanged(_) => {}
         }
         at_each.push(open.clone());
     }

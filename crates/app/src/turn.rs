@@ -140,8 +140,29 @@ impl ShownTurn {
         running: bool,
         record_chars: Option<usize>,
     ) -> Result<Self, StoreError> {
+        let records = stored.threads.store().records(&stored.thread, turn);
+        ShownTurn::of(stored, turn, records, running, record_chars)
+    }
+
+    /// Loads a turn, counted from 0, as it was when it had so many records.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn load_until(stored: &StoredThread, turn: u32, until: usize) -> Result<Self, StoreError> {
+        let mut records = stored.threads.store().records(&stored.thread, turn)?;
+        records.truncate(until);
+        ShownTurn::of(stored, turn, Ok(records), false, None)
+    }
+
+    fn of(
+        stored: &StoredThread,
+        turn: u32,
+        records: Result<Vec<Record>, StoreError>,
+        running: bool,
+        record_chars: Option<usize>,
+    ) -> Result<Self, StoreError> {
         // A turn that is damaged does not hide the others.
-        let (records, folded) = match stored.threads.store().records(&stored.thread, turn) {
+        let (records, folded) = match records {
             Ok(records) if records.is_empty() => (records, Err("it has no header".to_owned())),
             Ok(records) => (records.clone(), fold(records).map_err(|error| error.to_string())),
             Err(StoreError::Journal(error)) => (Vec::new(), Err(error.to_string())),
@@ -186,6 +207,7 @@ fn record_lines(records: &[Record], most: usize) -> Vec<RecordLine> {
     let lines = records.iter().enumerate().map(|(number, record)| {
         let (kind, effect, text) = match record {
             Record::Header(header) => ("header", None, header.input.question.clone()),
+            Record::Asked(asked) => ("asked", None, asked.key.clone()),
             Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
             Record::Requested { effect, .. } => {
                 let asked = now.as_ref().and_then(|now| request_text(now, *effect));
@@ -210,7 +232,7 @@ fn record_lines(records: &[Record], most: usize) -> Vec<RecordLine> {
                     Some(folded)
                 });
             }
-            Record::Requested { .. } | Record::Resolved { .. } => {}
+            Record::Requested { .. } | Record::Resolved { .. } | Record::Asked(_) => {}
         }
         let effect = effect.map_or_else(String::new, |effect| effect.to_string());
         RecordLine { record: number, kind, effect, text: excerpt(text.trim(), most) }

@@ -20,6 +20,8 @@ use planwright_app::new_thread_id;
 pub(crate) struct Caller {
     /// What stands before the names of their threads; empty for an admin, and where there are no keys.
     prefix: String,
+    /// The name of their key.
+    name: String,
     /// The threads that the request names, as they are stored.
     named: Arc<Mutex<Vec<ThreadId>>>,
 }
@@ -29,7 +31,12 @@ impl Caller {
     pub fn of(key: &Key) -> Self {
         let owner = key.threads_of.as_ref().unwrap_or(&key.name);
         let prefix = if key.is_admin() { String::new() } else { format!("{owner}:") };
-        Caller { prefix, ..Caller::default() }
+        Caller { prefix, name: key.name.clone(), ..Caller::default() }
+    }
+
+    /// The name of their key; empty where there are none.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The thread that they call so. `place` is where the name stands in the request.

@@ -14,6 +14,7 @@ use crate::describe::{Reads, Runs};
 use crate::events::{stream, wants_stream};
 use crate::feed::{Begin, perform_followed};
 use crate::input::{Body, Thread};
+use crate::once::{asked_once, thread_of};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
@@ -25,7 +26,7 @@ use planwright_app::shapes::{PlanStep, Step, ThreadName};
 use planwright_app::{Pending, RunLocation, StoredThread};
 
 /// A question.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChatRequest {
     /// The question.
@@ -43,6 +44,7 @@ pub(crate) struct ChatRequest {
 /// Asks as the next turn of a thread, or says what the thread waits for.
 #[utoipa::path(
     post, path = "/chat", tag = "chat", request_body = ChatRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "What is sent again under the same key is done once")),
         responses((status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn chat(
@@ -55,17 +57,21 @@ pub(crate) async fn chat(
         return Err(Problem::new(Kind::Input, "$.message: expected a question, found nothing"));
     }
     service.check_length("$.message", &request.message)?;
+    let asked = asked_once(&caller, &headers, &request)?;
     let thread = match &request.thread_id {
         Some(name) => caller.thread("$.thread_id", name)?,
-        None => caller.new_thread()?,
+        None => asked.as_ref().map_or_else(|| caller.new_thread(), |asked| thread_of(&caller, asked))?,
     };
     let begin = wants_stream(&headers).then_some(Begin::NextTurn);
     reply(&service, &caller, thread, begin, move |service, stored, under| {
+        if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
+            return Ok(told);
+        }
         let prepared = service.agent(request.agent.as_deref())?;
         let now = time_for(prepared.agent.compiled().policy());
         let input =
             Input { now, outline: prepared.outline.clone(), ..Input::question(request.message.trim()) };
-        match under.handle(stored).ask_with(&prepared.agent, input) {
+        match under.handle(stored).asked_as(asked).ask_with(&prepared.agent, input) {
             // What the thread waits for is said instead.
             Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.last_turn(stored)?),
             Err(stopped) => Err(stopped.into()),
@@ -80,7 +86,7 @@ pub(crate) async fn reply(
     caller: &Caller,
     thread: ThreadId,
     begin: Option<Begin>,
-    work: impl FnOnce(&Service, &StoredThread, Under<'_>) -> Result<ChatReply> + Send + 'static,
+    work: impl FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send + 'static,
 ) -> Result<Response> {
     let Some(begin) = begin else {
         return service.perform(thread, work).await.map(|reply| Json(reply).into_response());
@@ -90,7 +96,7 @@ pub(crate) async fn reply(
 }
 
 /// What a person says. One of `response`, `approve`, `reject`, `edit` and `edit_input`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HitlRequest {
     /// The thread that waits.
@@ -147,6 +153,7 @@ impl HitlRequest {
 /// Answers what a thread waits for, and goes on with it.
 #[utoipa::path(
     post, path = "/hitl/resume", tag = "chat", request_body = HitlRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "What is sent again under the same key is done once")),
         responses((status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn resume(
@@ -158,14 +165,20 @@ pub(crate) async fn resume(
     for (place, said) in [("$.response", &request.response), ("$.reject", &request.reject)] {
         said.iter().try_for_each(|text| service.check_length(place, text))?;
     }
+    let asked = asked_once(&caller, &headers, &request)?;
     let (answer, thread) = (request.answer()?, caller.thread("$.thread_id", &request.thread_id)?);
     let begin = wants_stream(&headers).then_some(Begin::Here);
     reply(&service, &caller, thread, begin, move |service, stored, under| {
+        if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
+            return Ok(told);
+        }
         let token = match request.token {
             Some(token) => token,
             None => token_of(stored, service.wants_tokens)?,
         };
-        let turn = service.go_on(stored, under, |handle, agent| handle.token(token).answer(agent, answer))?;
+        let turn = service.go_on(stored, under, |handle, agent| {
+            handle.asked_as(asked).token(token).answer(agent, answer)
+        })?;
         ChatReply::of(stored, turn)
     })
     .await

@@ -127,7 +127,7 @@ problems! {
     /// The problems of what changes a thread.
     Changes: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, TooLarge, Input, Store;
     /// The problems of what lets a thread run.
-    Runs: NoThread, NoAgent, Busy, Answer, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
+    Runs: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
     /// The problems of what says whether the service is ready.
     Readiness: NotReady;
 }

@@ -138,7 +138,7 @@ pub(crate) async fn perform_followed(
     service: &Shared,
     thread: ThreadId,
     begin: Begin,
-    work: impl FnOnce(&Service, &StoredThread, Under<'_>) -> Result<ChatReply> + Send + 'static,
+    work: impl FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send + 'static,
 ) -> Result<(Position, mpsc::Receiver<Item>)> {
     let mut watching = service.live.watch(&thread);
     let (known, stored) = (Arc::clone(service), service.thread(thread.clone()));

@@ -115,12 +115,13 @@ fn check_name(name: &str) -> Result<(), String> {
 
 /// The key that a text is, if it is one. All are compared, each whole.
 pub(crate) fn find_key<'k>(keys: &'k [Key], text: &str) -> Option<&'k Key> {
-    let digest = digest_of(text);
+    let digest = sha256(text);
     let is_it = |key: &&Key| bool::from(key.sha256.as_bytes().ct_eq(digest.as_bytes()));
     keys.iter().filter(is_it).last()
 }
 
-fn digest_of(text: &str) -> String {
+/// The SHA-256 of a text, in hexadecimal digits.
+pub(crate) fn sha256(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
@@ -180,7 +181,7 @@ impl KeyFile {
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| Error::caused("no key can be made", error))?;
         let text = format!("pwk_{}", hex(&random));
-        key.sha256 = digest_of(&text);
+        key.sha256 = sha256(&text);
         key.check().map_err(Error::at("keys new"))?;
         let mut keys = self.load()?.unwrap_or_default();
         if keys.iter().any(|known| known.name == key.name) {

@@ -19,6 +19,7 @@ mod keys;
 mod limits;
 mod lists;
 mod live;
+mod once;
 mod options;
 mod pool;
 mod problem;

@@ -72,6 +72,8 @@ pub(crate) enum Kind {
     NoAgent,
     /// The name of a new thread is taken.
     Exists,
+    /// An `Idempotency-Key` came with another body before.
+    Reused,
     /// Another process or request goes on with it.
     Busy,
     /// The answer is for something else, came too late, or was given before.
@@ -107,7 +109,7 @@ impl Kind {
 
     /// Whether a reply may say when to try again.
     pub fn may_be_tried_again(self) -> bool {
-        matches!(self, Kind::TooMany | Kind::TooOften | Kind::Interrupted | Kind::Stopping)
+        matches!(self, Kind::Busy | Kind::TooMany | Kind::TooOften | Kind::Interrupted | Kind::Stopping)
     }
 
     fn parts(self) -> (StatusCode, &'static str, &'static str) {
@@ -125,6 +127,9 @@ impl Kind {
             Kind::NoTurn => (StatusCode::NOT_FOUND, "no-such-turn", "There is no such turn or record"),
             Kind::Exists => (StatusCode::CONFLICT, "thread-exists", "There is such a thread already"),
             Kind::NoAgent => (StatusCode::NOT_FOUND, "no-such-agent", "There is no such agent"),
+            Kind::Reused => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "idempotency-key-reused", "The key is of another request")
+            }
             Kind::Busy => (StatusCode::CONFLICT, "thread-is-running", "Somebody else has the thread"),
             Kind::Answer => (StatusCode::CONFLICT, "answer-does-not-fit", "The answer is not taken"),
             Kind::Open => (StatusCode::CONFLICT, "turn-is-open", "The last turn has not ended"),
@@ -199,6 +204,8 @@ impl From<Stopped> for Problem {
                     None => problem,
                 };
             }
+            // The first has ended since this was looked up.
+            Stopped::AskedBefore => (Kind::Busy, "send it again"),
             Stopped::InDoubt { .. } => {
                 (Kind::InDoubt, "POST /threads/{thread_id}/resolve says what became of it")
             }

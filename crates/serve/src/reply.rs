@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::problem::Result;
-use planwright::driver::history;
+use planwright::driver::history_until;
 use planwright_app::{Pending, ShownTurn, StoredThread};
 
 /// Where a turn stands.
@@ -41,14 +41,11 @@ impl ChatReply {
         };
         let open = turn.open.as_ref().filter(|open| !open.expired);
         let question = open.map(Pending::text);
-        let mut messages: Vec<String> = history(stored.threads.store(), &stored.thread)?
-            .into_iter()
-            .flat_map(|(question, answer)| [question, answer])
-            .collect();
-        if status != "completed" {
-            messages.push(turn.question);
-            messages.extend(question.clone().or_else(|| turn.result.clone()));
-        }
+        let earlier = history_until(stored.threads.store(), &stored.thread, turn.turn - 1)?;
+        let mut messages: Vec<String> =
+            earlier.into_iter().flat_map(|(question, answer)| [question, answer]).collect();
+        messages.push(turn.question);
+        messages.extend(question.clone().or_else(|| turn.result.clone()));
         Ok(ChatReply {
             status: status.to_owned(),
             thread_id: stored.thread.to_string(),

@@ -48,8 +48,8 @@ pub(crate) struct Under<'a> {
 }
 
 impl<'a> Under<'a> {
-    pub fn handle(self, stored: &'a StoredThread) -> ThreadHandle<'a> {
-        stored.threads.at(&stored.thread).observer(self.running).cancelled_by(self.cancel)
+    pub fn handle(&self, stored: &'a StoredThread) -> ThreadHandle<'a> {
+        stored.threads.at(&stored.thread).observer(self.running).cancelled_by(self.cancel.clone())
     }
 }
 
@@ -152,7 +152,7 @@ impl Service {
         work: W,
     ) -> impl Future<Output = Result<T>> + Send + use<T, W>
     where
-        W: FnOnce(&Service, &StoredThread, Under<'_>) -> Result<T> + Send + 'static,
+        W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
     {
         let (pool, work) = (Arc::clone(&self.pool), self.work(thread, work));
         async move { pool.run(work).await? }
@@ -165,11 +165,11 @@ impl Service {
         work: W,
     ) -> impl FnOnce(CancelToken) -> Result<T> + Send + 'static + use<T, W>
     where
-        W: FnOnce(&Service, &StoredThread, Under<'_>) -> Result<T> + Send + 'static,
+        W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
     {
         let (service, running) = (Arc::clone(self), self.live.run(&thread));
         move |cancel| {
-            let done = work(&service, &service.thread(thread), Under { running: &running, cancel });
+            let done = work(&service, &service.thread(thread), &Under { running: &running, cancel });
             if let Err(problem) = &done {
                 running.stopped(problem);
             }
@@ -181,7 +181,7 @@ impl Service {
     pub fn go_on(
         &self,
         stored: &StoredThread,
-        under: Under<'_>,
+        under: &Under<'_>,
         go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>,
     ) -> Result<ShownTurn> {
         let folded = stored.fold(None)?;

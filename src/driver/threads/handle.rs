@@ -1,8 +1,6 @@
-//! One thread: asked, resumed, answered, resolved, cancelled under its lease; and what it remembers of its
-//! earlier turns.
-//!
-//! **Invariant:** what is remembered is bounded, in turns and in bytes.
+//! One thread: asked, resumed, answered, resolved, cancelled under its lease.
 
+use super::earlier::{find_asked, history};
 use crate::driver::agent::Agent;
 use crate::driver::environment::CancelToken;
 use crate::driver::human_input::{Resolution, find_spent};
@@ -10,21 +8,12 @@ use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
 use crate::journal::{
-    Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError, ThreadId,
+    Asked, Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError, ThreadId,
     fold,
 };
 use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::ports::{Observer, Secret};
 use crate::spec::Memory;
-
-/// Most turns, question and answer together, that a thread remembers. The oldest go first, five at a time.
-pub const MAX_TURNS: usize = 20;
-/// How many turns are forgotten at a time, so that what is remembered begins alike for as many turns.
-const FORGOTTEN: u32 = 5;
-/// Most bytes of what a thread remembers.
-pub const MAX_HISTORY_BYTES: usize = 32 << 10;
-/// Most bytes of one question or answer that is remembered. A longer one is cut, and marked as cut.
-pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
 
 /// A thread to be gone on with: who watches, who may stop it, and what is said.
 #[must_use]
@@ -36,12 +25,13 @@ pub struct ThreadHandle<'a> {
     changed: Changed,
     take_over: bool,
     token: Option<String>,
+    asked: Option<Asked>,
 }
 
 impl<'a> ThreadHandle<'a> {
     pub(super) fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
         let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        ThreadHandle { store, thread, observer: &(), cancel, changed, take_over: false, token: None }
+        ThreadHandle { store, thread, observer: &(), cancel, changed, take_over: false, token: None, asked: None }
     }
 
     /// Who watches.
@@ -72,6 +62,21 @@ impl<'a> ThreadHandle<'a> {
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
+    }
+
+    /// What a client asks for, so that the same asked again is [`Stopped::AskedBefore`].
+    #[doc(hidden)]
+    pub fn asked_as(mut self, asked: Option<Asked>) -> Self {
+        self.asked = asked;
+        self
+    }
+
+    /// Refuses what was asked before. Under the lease no other process asks meanwhile.
+    fn check_asked(&self) -> Result<(), Stopped> {
+        match &self.asked {
+            Some(asked) if find_asked(self.store, self.thread, asked)?.is_some() => Err(Stopped::AskedBefore),
+            _ => Ok(()),
+        }
     }
 
     fn claim(&self, claim: Claim) -> Result<LeasedThread<'a>, StoreError> {
@@ -116,6 +121,7 @@ impl<'a> ThreadHandle<'a> {
             }
         }
         let turns = leased.turns();
+        self.check_asked()?;
         if let Some(last) = turns.checked_sub(1) {
             match RunStatus::of(&fold(self.store.records(self.thread, last)?)?) {
                 RunStatus::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
@@ -143,6 +149,7 @@ impl<'a> ThreadHandle<'a> {
     ) -> Result<Run, Stopped> {
         let mut journal = leased.turn(turn);
         let job = agent.job(input).journal(&mut journal).turn(self.thread.as_str(), turn);
+        let job = job.asked_as(self.asked.clone());
         job.observer(self.observer).cancel(self.cancel.clone()).run()
     }
 
@@ -177,9 +184,10 @@ impl<'a> ThreadHandle<'a> {
     ) -> Result<Run, Stopped> {
         self.check_spent()?;
         let mut leased = self.claim(Claim::Known)?;
+        self.check_asked()?;
         let mut journal = leased.last()?;
         let mut resume = agent.resume(&mut journal).changed(self.changed);
-        resume.token = self.token;
+        (resume.token, resume.asked) = (self.token, self.asked);
         says(resume.observer(self.observer).cancel(self.cancel)).run()
     }
 
@@ -207,47 +215,6 @@ impl<'a> ThreadHandle<'a> {
         let reason = Redactor::new(keys.iter().cloned()).text(reason.into());
         resume::cancel(&mut leased.last()?, reason)
     }
-}
-
-/// The questions of a thread's last turns with their answers, oldest first. A turn without an answer leaves
-/// nothing behind.
-///
-/// # Errors
-/// If the thread cannot be read.
-pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, String)>, StoreError> {
-    let turns = match store.turns(thread) {
-        Err(StoreError::NoThread { .. }) => 0,
-        turns => turns?,
-    };
-    let first = turns.saturating_sub(MAX_TURNS as u32).next_multiple_of(FORGOTTEN);
-    let (mut answered, mut bytes) = (Vec::new(), 0);
-    for turn in (first..turns).rev() {
-        let folded = fold(store.records(thread, turn)?)?;
-        let RunStatus::Done { answer } = RunStatus::of(&folded) else { continue };
-        let said = (shorten(folded.state.task.input.question), shorten(answer));
-        bytes += said.0.len() + said.1.len();
-        if bytes > MAX_HISTORY_BYTES {
-            // The rest of these five goes with it, unless that is most of what there is.
-            let next = (turn + 1).next_multiple_of(FORGOTTEN);
-            let kept = answered.iter().filter(|(of, _)| *of >= next).count();
-            answered.truncate(if kept * 2 < answered.len() { answered.len() } else { kept });
-            break;
-        }
-        answered.push((turn, said));
-    }
-    Ok(answered.into_iter().rev().map(|(_, said)| said).collect())
-}
-
-/// A message as it is remembered: cut between characters, with a mark.
-fn shorten(mut text: String) -> String {
-    const MARK: &str = "…";
-    if text.len() > MAX_MESSAGE_BYTES {
-        let most = MAX_MESSAGE_BYTES - MARK.len();
-        let end = (0..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-        text.truncate(end);
-        text.push_str(MARK);
-    }
-    text
 }
 
 /// A thread that this process has until this is dropped, or that it begins with what is first appended.

@@ -1,9 +1,13 @@
 //! Threads that outlive their process: conversations in a store, listed, gone on with, forked and pruned,
 //! each under one lease at a time.
 
+mod earlier;
 mod handle;
 
-pub use handle::{MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, ThreadHandle, history};
+pub use earlier::{
+    AskedAt, MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, find_asked, history, history_until,
+};
+pub use handle::ThreadHandle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -234,6 +238,8 @@ fn copy_records(
             folded.ledger.find_pending(*effect).is_none()
                 || find_unrepeatable(compiled, state, *effect).is_some()
         }
+        // No client asked for the copy.
+        Record::Asked(_) => false,
         _ => true,
     });
     // The original has made the writes that come next, or was allowed to once.

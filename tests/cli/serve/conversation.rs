@@ -9,7 +9,7 @@ use crate::support::{Answer, Server};
 use crate::world::{GOOD, PLAN, SUM};
 
 /// What the models of a recorded run replied, in order.
-fn replies(fixture: &Fixture) -> Vec<Answer> {
+pub fn replies(fixture: &Fixture) -> Vec<Answer> {
     let written = serde_json::to_value(fixture).unwrap();
     let reply = |exchange: &Value| exchange["model"]["answer"]["reply"]["text"].as_str().map(Answer::reply);
     written["exchanges"].as_array().unwrap().iter().filter_map(reply).collect()

@@ -9,7 +9,7 @@ use crate::cli_support::Home;
 use crate::cli_support::store::{is_in_doubt, wants_approval};
 
 /// Makes a key with the program.
-fn make_key(home: &Home, name: &str, args: &[&str]) -> String {
+pub fn make_key(home: &Home, name: &str, args: &[&str]) -> String {
     let made = home.check(&[&["serve", "keys", "new", "--name", name], args].concat(), 0);
     made.complains(&["shown once"]);
     made.stdout.trim().to_owned()

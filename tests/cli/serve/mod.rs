@@ -6,6 +6,7 @@ mod access;
 mod answers;
 mod conversation;
 mod described;
+mod idempotency;
 mod keys;
 mod killed;
 mod load;

@@ -1,0 +1,109 @@
+//! What a thread holds of its earlier turns: what it remembers, and what a client asked for under a key.
+//!
+//! **Invariant:** what is remembered is bounded, in turns and in bytes.
+
+use crate::journal::{Asked, Record, RunStatus, Store, StoreError, ThreadId, fold};
+use crate::machine::Event;
+
+/// Most turns, question and answer together, that a thread remembers. The oldest go first, five at a time.
+pub const MAX_TURNS: usize = 20;
+/// How many turns are forgotten at a time, so that what is remembered begins alike for as many turns.
+const FORGOTTEN: u32 = 5;
+/// Most bytes of what a thread remembers.
+pub const MAX_HISTORY_BYTES: usize = 32 << 10;
+/// Most bytes of one question or answer that is remembered. A longer one is cut, and marked as cut.
+pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
+
+/// Most turns that are looked through for what was asked before.
+const MOST_LOOKED_AT: u32 = 100;
+
+fn turns_of(store: &dyn Store, thread: &ThreadId) -> Result<u32, StoreError> {
+    match store.turns(thread) {
+        Err(StoreError::NoThread { .. }) => Ok(0),
+        turns => turns,
+    }
+}
+
+/// Where a thread holds what was asked before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedAt {
+    /// The turn, from 0.
+    pub turn: u32,
+    /// How many of its records had come of it when a person said something next, if one has.
+    pub until: Option<usize>,
+    /// What was asked.
+    pub asked: Asked,
+}
+
+/// Finds what was asked under this key, the last turn first.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn find_asked(store: &dyn Store, thread: &ThreadId, asked: &Asked) -> Result<Option<AskedAt>, StoreError> {
+    let turns = turns_of(store, thread)?;
+    for turn in (turns.saturating_sub(MOST_LOOKED_AT)..turns).rev() {
+        let records = store.records(thread, turn)?;
+        let known = records.iter().enumerate().find_map(|(at, record)| match record {
+            Record::Asked(known) if known.key == asked.key => Some((at, known)),
+            _ => None,
+        });
+        let Some((at, known)) = known else { continue };
+        let says = |record: &Record| match record {
+            Record::Answered { event, .. } => matches!(event, Event::HumanAnswered { .. }),
+            record => matches!(record, Record::Asked(_) | Record::Resolved { .. }),
+        };
+        // The answer itself stands behind its key.
+        let until = records.iter().skip(at + 2).position(says).map(|next| at + 2 + next);
+        return Ok(Some(AskedAt { turn, until, asked: known.clone() }));
+    }
+    Ok(None)
+}
+
+/// The questions of a thread's last turns with their answers, oldest first. A turn without an answer leaves
+/// nothing behind.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn history(store: &dyn Store, thread: &ThreadId) -> Result<Vec<(String, String)>, StoreError> {
+    history_until(store, thread, turns_of(store, thread)?)
+}
+
+/// The history before a turn, counted from 0.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn history_until(
+    store: &dyn Store,
+    thread: &ThreadId,
+    turns: u32,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let first = turns.saturating_sub(MAX_TURNS as u32).next_multiple_of(FORGOTTEN);
+    let (mut answered, mut bytes) = (Vec::new(), 0);
+    for turn in (first..turns).rev() {
+        let folded = fold(store.records(thread, turn)?)?;
+        let RunStatus::Done { answer } = RunStatus::of(&folded) else { continue };
+        let said = (shorten(folded.state.task.input.question), shorten(answer));
+        bytes += said.0.len() + said.1.len();
+        if bytes > MAX_HISTORY_BYTES {
+            // The rest of these five goes with it, unless that is most of what there is.
+            let next = (turn + 1).next_multiple_of(FORGOTTEN);
+            let kept = answered.iter().filter(|(of, _)| *of >= next).count();
+            answered.truncate(if kept * 2 < answered.len() { answered.len() } else { kept });
+            break;
+        }
+        answered.push((turn, said));
+    }
+    Ok(answered.into_iter().rev().map(|(_, said)| said).collect())
+}
+
+/// A message as it is remembered: cut between characters, with a mark.
+fn shorten(mut text: String) -> String {
+    const MARK: &str = "…";
+    if text.len() > MAX_MESSAGE_BYTES {
+        let most = MAX_MESSAGE_BYTES - MARK.len();
+        let end = (0..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(MARK);
+    }
+    text
+}
