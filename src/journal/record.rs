@@ -11,7 +11,7 @@ use crate::spec::{Digest, Spec};
 
 /// The version of the record format that this crate writes. A change in what a record means raises it.
 ///
-/// Within a version records are added: `asked` is read since 5.
+/// Records are added within a version: 5 came to have [`Record::Asked`], which older programs do not read.
 ///
 /// - 5: what a model is shown stands in another order. The digests of its requests in older journals name another
 ///   text, so they are compared with nothing.
