@@ -11,7 +11,9 @@ use super::drive::Drive;
 use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
-use crate::journal::{Asked, Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under};
+use crate::journal::{
+    Asked, Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under,
+};
 use crate::machine::{Effect, Effects, Event, HumanAnswer, admit, awaited, outstanding, transition};
 use crate::ports::{Observer, Signal};
 use crate::spec::Spec;

@@ -140,10 +140,7 @@ impl Fixture {
                         .ok_or("answers something that was not requested")?;
                     exchanges.push(exchange);
                 }
-                Record::Header(_)
-                | Record::Resolved { .. }
-                | Record::Asked(_)
-                | Record::SpecChanged(_) => {}
+                Record::Header(_) | Record::Resolved { .. } | Record::Asked(_) | Record::SpecChanged(_) => {}
             }
             Ok(())
         });

@@ -20,7 +20,11 @@ use planwright_app::{ShownTurn, StoredThread};
 const MOST_KEY: usize = 255;
 
 /// What a request asks for under its key; nothing where it has none. Two callers may have the same key.
-pub(crate) fn asked_once(caller: &Caller, headers: &HeaderMap, body: &impl Serialize) -> Result<Option<Asked>> {
+pub(crate) fn asked_once(
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &impl Serialize,
+) -> Result<Option<Asked>> {
     let mut keys = headers.get_all("idempotency-key").into_iter();
     let Some(key) = keys.next() else { return Ok(None) };
     let key = key.to_str().unwrap_or_default();
@@ -28,7 +32,10 @@ pub(crate) fn asked_once(caller: &Caller, headers: &HeaderMap, body: &impl Seria
         let problem = format!("Idempotency-Key: expected one of 1 to {MOST_KEY} visible ASCII characters");
         return Err(Problem::new(Kind::Input, problem).hint("a UUID is one"));
     }
-    Ok(Some(Asked { key: sha256(&format!("{} {key}", caller.name())), body: sha256(&json!(body).to_string()) }))
+    Ok(Some(Asked {
+        key: sha256(&format!("{} {key}", caller.name())),
+        body: sha256(&json!(body).to_string()),
+    }))
 }
 
 /// The thread that a question without one begins: it follows from the key.
@@ -38,7 +45,12 @@ pub(crate) fn thread_of(caller: &Caller, asked: &Asked) -> Result<ThreadId> {
 
 impl Service {
     /// What was told to the first request of this key, or comes of it now; nothing where this is the first.
-    pub fn tell_again(&self, stored: &StoredThread, asked: Option<&Asked>, under: &Under<'_>) -> Result<Option<ChatReply>> {
+    pub fn tell_again(
+        &self,
+        stored: &StoredThread,
+        asked: Option<&Asked>,
+        under: &Under<'_>,
+    ) -> Result<Option<ChatReply>> {
         let Some(asked) = asked else { return Ok(None) };
         let Some(found) = find_asked(self.threads().store(), &stored.thread, asked)? else { return Ok(None) };
         let AskedAt { turn, until, asked: before } = found;

@@ -39,7 +39,11 @@ pub struct AskedAt {
 ///
 /// # Errors
 /// If the thread cannot be read.
-pub fn find_asked(store: &dyn Store, thread: &ThreadId, asked: &Asked) -> Result<Option<AskedAt>, StoreError> {
+pub fn find_asked(
+    store: &dyn Store,
+    thread: &ThreadId,
+    asked: &Asked,
+) -> Result<Option<AskedAt>, StoreError> {
     let turns = turns_of(store, thread)?;
     for turn in (turns.saturating_sub(MOST_LOOKED_AT)..turns).rev() {
         let records = store.records(thread, turn)?;

@@ -8,8 +8,8 @@ use crate::driver::redact::Redactor;
 use crate::driver::resume::{self, Changed, Resume};
 use crate::driver::run::{Run, Stopped};
 use crate::journal::{
-    Asked, Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError, ThreadId,
-    fold,
+    Asked, Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError,
+    ThreadId, fold,
 };
 use crate::machine::{HumanAnswer, Input, Speaker, Turn};
 use crate::ports::{Observer, Secret};
@@ -31,7 +31,16 @@ pub struct ThreadHandle<'a> {
 impl<'a> ThreadHandle<'a> {
     pub(super) fn new(store: &'a dyn Store, thread: &'a ThreadId) -> Self {
         let (cancel, changed) = (CancelToken::new(), Changed::Refuse);
-        ThreadHandle { store, thread, observer: &(), cancel, changed, take_over: false, token: None, asked: None }
+        ThreadHandle {
+            store,
+            thread,
+            observer: &(),
+            cancel,
+            changed,
+            take_over: false,
+            token: None,
+            asked: None,
+        }
     }
 
     /// Who watches.

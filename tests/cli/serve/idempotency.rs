@@ -82,9 +82,15 @@ fn answer_under_the_same_key_is_told_as_then_though_the_thread_went_on() {
     let other = json!({"thread_id": "보고서", "response": "아니요"});
     let problem = expects(&service, "/hitl/resume", "a2", &other, 422);
     assert_eq!(problem["type"], "urn:planwright:idempotency-key-reused", "{problem}");
-    assert_eq!(expects(&service, "/hitl/resume", "a5", &other, 409)["type"], "urn:planwright:answer-does-not-fit");
+    assert_eq!(
+        expects(&service, "/hitl/resume", "a5", &other, 409)["type"],
+        "urn:planwright:answer-does-not-fit"
+    );
     assert_eq!(model.count(), asked, "nothing was asked again");
-    assert_eq!(service.get("/threads/%EB%B3%B4%EA%B3%A0%EC%84%9C", 200)["turns"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        service.get("/threads/%EB%B3%B4%EA%B3%A0%EC%84%9C", 200)["turns"].as_array().unwrap().len(),
+        1
+    );
 }
 
 #[test]
@@ -100,7 +106,10 @@ fn request_that_is_sent_again_while_its_server_is_killed_is_one_turn() {
     });
     was_asked.recv().unwrap();
     let busy = expects(&service, "/chat", "k", &ask, 409);
-    assert_eq!((&busy["type"], &busy["retry_after"]), (&json!("urn:planwright:thread-is-running"), &json!(1)));
+    assert_eq!(
+        (&busy["type"], &busy["retry_after"]),
+        (&json!("urn:planwright:thread-is-running"), &json!(1))
+    );
     service.signal("-KILL");
     assert!(client.join().unwrap().is_err());
     // Whether the next start goes on with it or the client does, it is the one turn.
@@ -108,7 +117,10 @@ fn request_that_is_sent_again_while_its_server_is_killed_is_one_turn() {
     let url = other.url();
     let service = Service::start(&home, &["--no-resume", "--base-url", &url, "--model", "m"]);
     let told = expects(&service, "/chat", "k", &ask, 200);
-    assert_eq!((&told["status"], &told["result"], &told["turn"]), (&json!("completed"), &json!(ANSWER), &json!(1)));
+    assert_eq!(
+        (&told["status"], &told["result"], &told["turn"]),
+        (&json!("completed"), &json!(ANSWER), &json!(1))
+    );
     assert_eq!(expects(&service, "/chat", "k", &ask, 200), told);
     assert_eq!(other.count(), 3);
     assert_eq!(service.get("/threads", 200)["threads"][0]["turns"], 1);
@@ -125,7 +137,10 @@ fn requests_that_come_at_once_under_one_key_are_one_turn() {
         let sent: Vec<_> = (0..8).map(|_| scope.spawn(|| send(&service, "/chat", "k", &ask).0)).collect();
         sent.into_iter().map(|sent| sent.join().unwrap()).collect::<Vec<u16>>()
     });
-    assert!(statuses.contains(&200) && statuses.iter().all(|status| [200, 409].contains(status)), "{statuses:?}");
+    assert!(
+        statuses.contains(&200) && statuses.iter().all(|status| [200, 409].contains(status)),
+        "{statuses:?}"
+    );
     assert_eq!(expects(&service, "/chat", "k", &ask, 200)["result"], ANSWER);
     assert_eq!((model.count(), &service.get("/threads/t", 200)["turns"][1]), (3, &Value::Null));
 }
