@@ -125,5 +125,5 @@ fn print_ratios() {
     println!("\nthe fastest batches of 20 runs, taken in turns:");
     println!("  by hand     {by_hand:?} a run");
     println!("  the machine {machine:?} a run, {:.2} times that (bar: 2)", times(machine));
-    println!("  the driver  {driver:?} a run, {:.2} times that (bar: 8)", times(driver));
+    println!("  the driver  {driver:?} a run, {:.2} times that (bar: 6)", times(driver));
 }

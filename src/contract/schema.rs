@@ -79,7 +79,7 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
 
 /// Checks a value against a schema. The error is the first mismatch, with its JSON path.
 pub fn check(schema: &Value, value: &Value) -> Result<(), ContractError> {
-    check_at("$", schema, value)
+    check_value(schema, value).map_err(|error| ContractError::at(error.path(), error.problem()))
 }
 
 /// A keyword of a schema. A schema has few of them: going through them is quicker than hashing.
@@ -87,10 +87,11 @@ fn keyword<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     schema.as_object()?.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
 }
 
-fn check_at(path: &str, schema: &Value, value: &Value) -> Result<(), ContractError> {
+/// Checks a value on its own: where it stands is said by what it stands in, and only if it does not fit.
+fn check_value(schema: &Value, value: &Value) -> Result<(), ContractError> {
     let fail = |expected: String| {
         let found = excerpt(&value.to_string(), 60);
-        Err(ContractError::at(path, format!("expected {expected}, found {found}")))
+        Err(ContractError::at("$", format!("expected {expected}, found {found}")))
     };
     let list = |name| keyword(schema, name).and_then(Value::as_array);
     if let Some(kind) = keyword(schema, "type").filter(|kind| !has_type(value, kind)) {
@@ -103,7 +104,7 @@ fn check_at(path: &str, schema: &Value, value: &Value) -> Result<(), ContractErr
     if let Some(constant) = keyword(schema, "const").filter(|constant| *constant != value) {
         return fail(constant.to_string());
     }
-    let fits = |choice| check_at(path, choice, value).is_ok();
+    let fits = |choice| check_value(choice, value).is_ok();
     if let Some(choices) = list("anyOf").filter(|choices| !choices.iter().any(fits)) {
         return fail(format!("one of {} forms", choices.len()));
     }
@@ -114,14 +115,16 @@ fn check_at(path: &str, schema: &Value, value: &Value) -> Result<(), ContractErr
             let surely_fits = bound("minLength").is_none_or(|least| least <= bytes.div_ceil(4))
                 && bound("maxLength").is_none_or(|most| bytes <= most);
             let count = if surely_fits { return Ok(()) } else { text.chars().count() };
-            check_count(path, schema, ["minLength", "maxLength", "characters"], count)
+            check_count(schema, ["minLength", "maxLength", "characters"], count)
         }
         Value::Array(items) => {
-            check_count(path, schema, ["minItems", "maxItems", "items"], items.len())?;
+            check_count(schema, ["minItems", "maxItems", "items"], items.len())?;
             let Some(each) = keyword(schema, "items") else { return Ok(()) };
-            items.iter().enumerate().try_for_each(|(at, item)| check_at(&format!("{path}[{at}]"), each, item))
+            let place = |at: usize| format!("$[{at}]");
+            let mut items = items.iter().enumerate();
+            items.try_for_each(|(at, item)| check_value(each, item).map_err(|error| error.under(&place(at))))
         }
-        Value::Object(fields) => check_fields(path, schema, fields),
+        Value::Object(fields) => check_fields(schema, fields),
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
             let bound = |name| keyword(schema, name).and_then(Value::as_f64);
@@ -153,7 +156,7 @@ fn has_type(value: &Value, kind: &Value) -> bool {
     }
 }
 
-fn check_count(path: &str, schema: &Value, names: [&str; 3], count: usize) -> Result<(), ContractError> {
+fn check_count(schema: &Value, names: [&str; 3], count: usize) -> Result<(), ContractError> {
     let [least, most, unit] = names;
     let bound = |name| keyword(schema, name).and_then(Value::as_u64);
     let expected = match (bound(least), bound(most)) {
@@ -161,21 +164,21 @@ fn check_count(path: &str, schema: &Value, names: [&str; 3], count: usize) -> Re
         (_, Some(most)) if count as u64 > most => format!("at most {most}"),
         _ => return Ok(()),
     };
-    Err(ContractError::at(path, format!("expected {expected} {unit}, found {count}")))
+    Err(ContractError::at("$", format!("expected {expected} {unit}, found {count}")))
 }
 
-fn check_fields(path: &str, schema: &Value, found: &Map<String, Value>) -> Result<(), ContractError> {
+fn check_fields(schema: &Value, found: &Map<String, Value>) -> Result<(), ContractError> {
     let mut required = keyword(schema, "required").and_then(Value::as_array).into_iter().flatten();
     if let Some(name) = required.find(|name| name.as_str().is_some_and(|name| !found.contains_key(name))) {
-        return Err(ContractError::at(path, format!("expected a field {name}, found none")));
+        return Err(ContractError::at("$", format!("expected a field {name}, found none")));
     }
     let known = keyword(schema, "properties").and_then(Value::as_object);
     let closed = keyword(schema, "additionalProperties") == Some(&Value::Bool(false));
     for (name, field) in found {
-        let here = format!("{path}.{name}");
+        let place = || format!("$.{name}");
         match known.and_then(|known| known.get(name)) {
-            Some(property) => check_at(&here, property, field)?,
-            None if closed => return Err(ContractError::at(here, "unexpected field")),
+            Some(property) => check_value(property, field).map_err(|error| error.under(&place()))?,
+            None if closed => return Err(ContractError::at(place(), "unexpected field")),
             None => {}
         }
     }

@@ -12,7 +12,7 @@ pub fn first_chars(text: &str, max: usize) -> &str {
 /// The first `max` characters of a text, with an ellipsis if something was left off.
 pub fn excerpt(text: &str, max: usize) -> String {
     let shown = first_chars(text, max);
-    format!("{shown}{}", if shown.len() < text.len() { "…" } else { "" })
+    if shown.len() < text.len() { format!("{shown}…") } else { shown.to_owned() }
 }
 
 /// Whether a character shows on a screen as what it is. Control characters move the cursor or erase what

@@ -29,6 +29,8 @@ use crate::spec::{CompiledAgent, CompiledSpec, RoleName, Spec, SpecError};
 pub struct Agent {
     pub(super) compiled: Arc<CompiledSpec>,
     pub(super) environment: Arc<Environment>,
+    /// What the environment lacks of what the spec names.
+    lack: Option<String>,
 }
 
 impl Agent {
@@ -50,49 +52,60 @@ impl Agent {
         }
     }
 
+    /// The agent that runs under a spec in an environment.
+    pub(super) fn of(compiled: CompiledSpec, environment: Arc<Environment>) -> Self {
+        let lack = find_lack(&compiled, &environment);
+        Agent { compiled: Arc::new(compiled), environment, lack }
+    }
+
     /// Refuses an agent that lacks a model or a tool of its spec, nested agents included, or whose tools are
     /// not what the spec takes them for.
     pub(super) fn check_complete(&self) -> Result<(), Stopped> {
-        let mut all = Vec::new();
-        collect_specs(&self.compiled, &mut all);
-        let Environment { model, models, tools: registered, .. } = &*self.environment;
-        let needs = |role: RoleName| {
-            let is_agent = |it: &CompiledAgent| matches!(it, CompiledAgent::Role(_));
-            let does_steps = || all.iter().any(|compiled| compiled.agents().iter().any(is_agent));
-            all.iter().any(|compiled| compiled.has(role)) || (role == RoleName::Agent && does_steps())
-        };
-        let roles = RoleName::ALL.iter().chain([&RoleName::Agent]);
-        let silent = roles.filter(|role| model.is_none() && !models.contains_key(role) && needs(**role));
-        let silent: Vec<String> = silent.map(RoleName::to_string).collect();
-        let (mut missing, mut mistaken) = (Vec::new(), Vec::new());
-        for tool in all.iter().flat_map(|compiled| &compiled.spec().tools) {
-            match registered.get(&tool.name) {
-                None if missing.contains(&&*tool.name) => {}
-                None => missing.push(&*tool.name),
-                Some(found) => {
-                    let mismatch = tool.find_mismatch(&found.declared);
-                    mistaken.extend(mismatch.map(|it| format!("{}.{it}", tool.name)));
-                }
+        self.lack.clone().map_or(Ok(()), |lack| Err(Stopped::Incomplete(lack)))
+    }
+}
+
+/// What an environment lacks of what a spec and the agents nested in it name, or has otherwise than they take it for.
+fn find_lack(compiled: &CompiledSpec, environment: &Environment) -> Option<String> {
+    let mut all = Vec::new();
+    collect_specs(compiled, &mut all);
+    let Environment { model, models, tools: registered, .. } = environment;
+    let needs = |role: RoleName| {
+        let is_agent = |it: &CompiledAgent| matches!(it, CompiledAgent::Role(_));
+        let does_steps = || all.iter().any(|compiled| compiled.agents().iter().any(is_agent));
+        all.iter().any(|compiled| compiled.has(role)) || (role == RoleName::Agent && does_steps())
+    };
+    let roles = RoleName::ALL.iter().chain([&RoleName::Agent]);
+    let silent = roles.filter(|role| model.is_none() && !models.contains_key(role) && needs(**role));
+    let silent: Vec<String> = silent.map(RoleName::to_string).collect();
+    let (mut missing, mut mistaken) = (Vec::new(), Vec::new());
+    for tool in all.iter().flat_map(|compiled| &compiled.spec().tools) {
+        match registered.get(&tool.name) {
+            None if missing.contains(&&*tool.name) => {}
+            None => missing.push(&*tool.name),
+            Some(found) => {
+                let mismatch = tool.find_mismatch(&found.declared);
+                mistaken.extend(mismatch.map(|it| format!("{}.{it}", tool.name)));
             }
         }
-        Err(Stopped::Incomplete(if !silent.is_empty() {
-            format!("no model is configured for the roles {}", silent.join(", "))
-        } else if !missing.is_empty() {
-            format!(
-                "the spec names tools that are not registered: {} (register them, or leave them out with \
-                 `Spec::with_tools`)",
-                missing.join(", ")
-            )
-        } else if !mistaken.is_empty() {
-            format!(
-                "the spec is mistaken about the tools that are registered: {} (register what the run began \
-                 with, or go on under a spec that fits them)",
-                mistaken.join("; ")
-            )
-        } else {
-            return Ok(());
-        }))
     }
+    Some(if !silent.is_empty() {
+        format!("no model is configured for the roles {}", silent.join(", "))
+    } else if !missing.is_empty() {
+        format!(
+            "the spec names tools that are not registered: {} (register them, or leave them out with \
+                 `Spec::with_tools`)",
+            missing.join(", ")
+        )
+    } else if !mistaken.is_empty() {
+        format!(
+            "the spec is mistaken about the tools that are registered: {} (register what the run began \
+                 with, or go on under a spec that fits them)",
+            mistaken.join("; ")
+        )
+    } else {
+        return None;
+    })
 }
 
 /// A spec and those of the agents nested in it.
@@ -181,7 +194,7 @@ impl AgentBuilder {
         if self.environment.model.is_some() || !self.environment.models.is_empty() {
             compiled.check_prices()?;
         }
-        Ok(Agent { compiled: Arc::new(compiled), environment: Arc::new(self.environment) })
+        Ok(Agent::of(compiled, Arc::new(self.environment)))
     }
 }
 

@@ -198,7 +198,11 @@ impl<'a> Drive<'a> {
         }
         if let Some(at) = self.queue.iter().position(|request| !request.is_human()) {
             let request = self.queue.remove(at);
-            return Ok((request.effect, self.perform_here(state, &request)).into());
+            let performed = (request.effect, self.perform_here(state, &request));
+            if let RequestBody::Model { request, .. } = request.body {
+                self.work.take_room(request.payload);
+            }
+            return Ok(performed.into());
         }
         self.ask_people(state).ok_or_else(|| {
             let problem = "the run waits for an answer, and nothing was asked";

@@ -1,7 +1,7 @@
 //! The environment: asks models, calls tools, lets time pass, and ends runs from outside. What comes back is an
 //! event, or no answer at all. People are asked in `human_input.rs`, because they look at the whole run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::spec::{CompiledSpec, Policy, RoleName};
 pub(super) struct Environment {
     pub model: Option<Arc<dyn Model>>,
     pub models: HashMap<RoleName, Arc<dyn Model>>,
-    pub tools: HashMap<String, Registered>,
+    pub tools: BTreeMap<String, Registered>,
     pub human: Option<Box<dyn Human>>,
     pub clock: Box<dyn Clock>,
     pub redactor: Redactor,
@@ -80,7 +80,8 @@ impl Environment {
                 Ok(Some(self.redactor.clean(event)))
             }
             RequestBody::Tool { tool, input, contract, .. } => {
-                let (Some(Registered { tool, .. }), Some(contract)) = (self.tools.get(tool), contract) else {
+                let (Some(Registered { tool, .. }), Some(contract)) = (self.tools.get(&**tool), contract)
+                else {
                     return unavailable(format!("the tool {tool:?} is not registered"));
                 };
                 let Some(result) = call_tool(tool, contract, run, effect, input, stop) else {
@@ -136,7 +137,8 @@ fn call_tool(
     // All tries of a write have one key for the server: what ran out of time may have happened.
     let keyed = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
     let mut key = String::with_capacity(run.len() + 24);
-    let _ = write!(key, "{run}/{keyed}");
+    key.push_str(run);
+    let _ = write!(key, "/{keyed}");
     let timeout = contract.timeout_ms.map(Duration::from_millis);
     let (max_output_bytes, once) = (contract.max_output_bytes as usize, contract.happens_once());
     let call = move |tool: &dyn Tool, input: &Value, abandoned: &AtomicBool| {

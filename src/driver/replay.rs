@@ -159,7 +159,7 @@ impl Playback {
         if let Some((nearest, digest)) = nearest
             && let Some(difference) = self.request_difference(request, nearest, digest)
         {
-            let (effect, asked) = (*effect, asked.clone());
+            let (effect, asked) = (*effect, asked.to_string());
             let tools = match &request.body {
                 RequestBody::Model { request, .. } if !request.frame.tools.is_empty() => {
                     tool_changes(&self.fixture.spec, compiled.spec())

@@ -134,7 +134,7 @@ impl<'a> Resume<'a> {
             return Err(Stopped::Changed { difference });
         }
         let Folded { run, thread, compiled, mut state, ledger, .. } = folded;
-        let agent = Agent { compiled: Arc::new(compiled), environment: Arc::clone(&self.agent.environment) };
+        let agent = Agent::of(compiled, Arc::clone(&self.agent.environment));
         if !state.phase.name().is_terminal() {
             agent.check_complete()?;
         }

@@ -51,7 +51,7 @@ impl<'a> Teller<'a> {
 
     /// Tells what is asked. What was asked before and has no answer yet is told once.
     pub fn tell_request(&mut self, request: &Request<'_>) {
-        let (effect, asked) = (request.effect, request.asked.clone());
+        let (effect, asked) = (request.effect, request.asked.to_string());
         if self.open.iter().any(|open| open.effect == effect) {
             return;
         }

@@ -113,10 +113,18 @@ impl Exchange {
                 };
                 let conversation = request.conversation;
                 let request = serde_json::from_str(&request.payload).ok()?;
-                Exchange::Model { effect, role: asked, digest, occurrence, request, conversation, answer }
+                Exchange::Model {
+                    effect,
+                    role: asked.into_owned(),
+                    digest,
+                    occurrence,
+                    request,
+                    conversation,
+                    answer,
+                }
             }
             (RequestBody::Tool { tool, input, .. }, Event::ToolReturned { outcome: answer, .. }) => {
-                Exchange::Tool { effect, tool, digest, occurrence, input, answer }
+                Exchange::Tool { effect, tool: tool.into_owned(), digest, occurrence, input, answer }
             }
             (RequestBody::Human { question, .. }, Event::HumanAnswered { answer, .. }) => {
                 Exchange::Human { effect, occurrence, question, answer }

@@ -129,7 +129,7 @@ impl Fixture {
                     let request = render_awaited(&compiled, state, *effect)
                         .ok_or("asks for something the run does not wait for")?;
                     if let RequestBody::Model { request: model, .. } = &request.body {
-                        let frame = frames.entry(request.asked.clone());
+                        let frame = frames.entry(request.asked.to_string());
                         frame.or_insert_with(|| Frame::of(&model.frame));
                     }
                     requests.insert(*effect, request);

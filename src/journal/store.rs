@@ -61,6 +61,10 @@ impl Journal for MemoryJournal {
         if index != len {
             return Err(JournalError::stale(index, len));
         }
+        if self.0.is_empty() {
+            // Most runs are of this size: a list that grows is copied at every step.
+            self.0.reserve(32);
+        }
         self.0.extend(records);
         Ok(())
     }

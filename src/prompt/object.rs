@@ -1,6 +1,7 @@
 //! A JSON object, written key by key.
 
 use serde::Serialize;
+use serde_json::Value;
 
 /// Room for most payloads. Growing into it from nothing takes as long as writing it.
 const PAYLOAD_BYTES: usize = 2_048;
@@ -10,12 +11,6 @@ const PAYLOAD_BYTES: usize = 2_048;
 pub(super) struct Payload(pub(super) Vec<u8>);
 
 impl Payload {
-    pub fn begin() -> Self {
-        let mut payload = Payload::default();
-        payload.begin_anew();
-        payload
-    }
-
     pub fn begin_anew(&mut self) {
         self.0.clear();
         self.0.reserve(PAYLOAD_BYTES);
@@ -37,6 +32,18 @@ impl Payload {
         serde_json::to_writer(&mut self.0, &value).expect("a payload has text keys only");
     }
 
+    /// Adds a text. Most need no escapes, and looking for them at once is quicker than one by one.
+    pub fn add_str(&mut self, key: &str, text: &str) {
+        let is_special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+        if text.bytes().fold(false, |found, byte| found | is_special(byte)) {
+            return self.add(key, text);
+        }
+        self.begin_value(key);
+        self.0.push(b'"');
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.push(b'"');
+    }
+
     /// Adds a value to a list that has begun.
     pub fn add_item(&mut self, value: impl Serialize) {
         self.separate();
@@ -49,9 +56,19 @@ impl Payload {
         }
     }
 
+    /// Adds a JSON value if there is one: nearly always a text.
+    pub fn add_value(&mut self, key: &str, value: Option<&Value>) {
+        match value {
+            Some(Value::String(text)) => self.add_str(key, text),
+            value => self.add_some(key, value),
+        }
+    }
+
     /// Adds a text unless it is empty.
     pub fn add_text(&mut self, key: &str, text: &str) {
-        self.add_some(key, Some(text).filter(|text| !text.is_empty()));
+        if !text.is_empty() {
+            self.add_str(key, text);
+        }
     }
 
     /// Adds a list unless it is empty.

@@ -4,6 +4,8 @@
 //! one parts from it: what holds for a whole thread, what was done so far, the question, and last what one role
 //! alone is told. So a turn's request begins like that of the turn before, and a writer's like its validator's.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::ModelRequest;
@@ -12,7 +14,7 @@ use super::object::Payload;
 use super::repeats::Shown;
 use crate::contract::{Decision, Plan, PlanStep, first_chars};
 use crate::machine::{EffectId, Path, Phase, Progress, State, StepRun, Task, Turn, known_by};
-use crate::spec::{CompiledAgent, CompiledSpec, Horizon, Intake, Memory, Planner, RoleName, ValidateAt};
+use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RequestFrame, RoleName, ValidateAt};
 
 /// How much of an output an orchestrator is shown, in characters.
 const BEGINNING_CHARS: usize = 600;
@@ -20,16 +22,17 @@ const BEGINNING_CHARS: usize = 600;
 const PAST_STEPS: &str = "past_steps";
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
 
-/// Renders what a state asks of `role`. `None` if the agent does not have the role under its own name.
+/// Renders what a state asks of the role of a frame. `None` for one that does a step.
 pub(super) fn render(
     compiled: &CompiledSpec,
     state: &State,
     id: EffectId,
-    role: RoleName,
+    frame: &Arc<RequestFrame>,
     work: &mut Work,
 ) -> Option<ModelRequest> {
-    let (frame, task) = (compiled.frame(role)?.clone(), &state.task);
-    let mut payload = Payload::new(compiled, task, role);
+    let (role, task) = (frame.role, &state.task);
+    let mut payload = work.begin();
+    payload.add_thread(compiled, task, role);
     let mut conversation = Vec::new();
     match role {
         RoleName::Planner | RoleName::Replanner => payload.add_past(compiled, task),
@@ -57,16 +60,22 @@ pub(super) fn render(
             payload.add("repair", repair);
         }
     }
-    Some(ModelRequest { frame, payload: payload.into_text(), conversation })
+    Some(ModelRequest { frame: Arc::clone(frame), payload: payload.into_text(), conversation })
 }
 
 /// Renders the request to the role that does a step: what it is to do, on what, and what is known by then.
-pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> Option<ModelRequest> {
+pub(super) fn render_step(
+    compiled: &CompiledSpec,
+    state: &State,
+    step: u32,
+    frame: &Arc<RequestFrame>,
+    work: &mut Work,
+) -> Option<ModelRequest> {
     let progress = state.task.progress.as_ref()?;
     let planned = state.task.planned(step)?;
-    let CompiledAgent::Role(frame) = compiled.agent(&planned.tool)? else { return None };
     let input = progress.source(step).and_then(|source| progress.output(source));
-    let mut payload = Payload::new(compiled, &state.task, RoleName::Agent);
+    let mut payload = work.begin();
+    payload.add_thread(compiled, &state.task, RoleName::Agent);
     let known = known_by(compiled, &state.task, step);
     if !known.is_empty() {
         let is_known = |at: usize, _: &PlanStep, _: &StepRun| known.binary_search(&(at as u32)).is_ok();
@@ -76,18 +85,33 @@ pub(super) fn render_step(compiled: &CompiledSpec, state: &State, step: u32) -> 
     payload.add_text("task", planned.instruction());
     payload.add_some("input", input.or(planned.material()));
     payload.add_some("tool", planned.with.as_deref());
-    Some(ModelRequest { frame: frame.clone(), payload: payload.into_text(), conversation: Vec::new() })
+    let (frame, payload) = (Arc::clone(frame), payload.into_text());
+    Some(ModelRequest { frame, payload, conversation: Vec::new() })
 }
 
-/// What the roles behind EXECUTE are shown of a draft. It does not change between them, so it is written once.
+/// What a run keeps between its requests: what the roles behind EXECUTE are shown of a draft, which does not change
+/// between them, so it is written once; and the room of a payload that was sent.
 #[derive(Default)]
 pub(crate) struct Work {
     /// The run and the draft.
     of: Option<(Path, u32)>,
     text: Payload,
+    room: Payload,
 }
 
 impl Work {
+    /// Begins a payload in the room of the last.
+    fn begin(&mut self) -> Payload {
+        let mut payload = std::mem::take(&mut self.room);
+        payload.begin_anew();
+        payload
+    }
+
+    /// Takes the room of a payload that was sent.
+    pub(crate) fn take_room(&mut self, payload: String) {
+        self.room = Payload(payload.into_bytes());
+    }
+
     fn write(&mut self, compiled: &CompiledSpec, task: &Task, id: EffectId) -> &Payload {
         let of = Some((id.path, task.draft));
         if self.of != of {
@@ -101,23 +125,21 @@ impl Work {
 
 impl Payload {
     /// What holds for a whole thread and grows at its end, and what a nested run is given.
-    fn new(compiled: &CompiledSpec, task: &Task, role: RoleName) -> Self {
+    fn add_thread(&mut self, compiled: &CompiledSpec, task: &Task, role: RoleName) {
         let input = &task.input;
-        let mut payload = Payload::begin();
         if role == RoleName::Scope || role.plans() {
-            payload.add_list("outline", &input.outline);
+            self.add_list("outline", &input.outline);
         }
-        payload.add_list("history", history(compiled, task, role));
+        self.add_list("history", history(compiled, task, role));
         // A nested run is shown whom it works for, the output it works on and what was found before it.
-        payload.add_some("on_behalf_of", input.on_behalf_of.as_ref());
-        payload.add_some("material", input.material.as_ref());
-        payload.add_list("findings", &input.findings);
-        payload
+        self.add_some("on_behalf_of", input.on_behalf_of.as_ref());
+        self.add_some("material", input.material.as_ref());
+        self.add_list("findings", &input.findings);
     }
 
     /// The question as it was asked, how it was understood, and the time.
     fn add_question(&mut self, task: &Task) {
-        self.add("user_question", &task.input.question);
+        self.add_str("user_question", &task.input.question);
         if let Some(intent) = &task.understanding.intent {
             self.add_some("rewritten_query", intent.rewritten_query.as_ref());
             self.add_some("constraints", intent.constraints.as_ref());
@@ -159,7 +181,7 @@ impl Payload {
         }
         self.add_list("dropped_steps", &feedback.dropped);
         self.add_some("rejected_answer", feedback.answer.as_ref());
-        self.add("rejected_because", &feedback.reason);
+        self.add_str("rejected_because", &feedback.reason);
         self.add_text("fix_hint", feedback.fix_hint.trim());
     }
 
@@ -247,17 +269,17 @@ impl Payload {
         self.add_records(key, results, |record, (at, step, run, output)| {
             record.add("step_index", at);
             record.add_some("id", (key == PAST_STEPS || step.id.is_some()).then(|| step.name(at)));
-            record.add("tool", &step.tool);
+            record.add_str("tool", &step.tool);
             record.add_some("with", step.with.as_deref());
-            record.add_some("input", step.input.as_ref());
+            record.add_value("input", step.input.as_ref());
             record.add_some("input_from", step.input_from.as_ref());
             record.add_list("depends_on", &step.depends_on);
             record.add_some("task", step.task.as_ref());
             record.add_some("description", step.description.as_ref().filter(|_| !step.is_hitl()));
             record.add_some("question", step.is_hitl().then(|| step.question()));
-            record.add("status", run.status());
+            record.add_str("status", run.status());
             record.add_some("trust", compiled.tool(&step.tool).map(|tool| tool.trust));
-            record.add("output", output);
+            record.add_str("output", &output);
             record.add_list("sources", run.sources());
         });
     }

@@ -20,7 +20,8 @@ impl Shown {
     /// The output of a step as it is shown after those before it. Records are the objects with a text in a JSON list,
     /// or in a list of a JSON object.
     pub fn add<'a>(&mut self, output: Cow<'a, str>, step: impl Fn() -> String) -> Cow<'a, str> {
-        if !output.trim_start().starts_with(['[', '{']) {
+        // Without a list there is nothing to read it for.
+        if !output.trim_start().starts_with(['[', '{']) || !output.contains('[') {
             return output;
         }
         let Ok(mut value) = serde_json::from_str::<Value>(&output) else { return output };

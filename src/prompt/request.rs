@@ -35,7 +35,7 @@ pub struct Request<'r> {
     pub effect: EffectId,
     /// Whom it asks: a role (`planner`), an agent that is one role (`agent:search`), a tool, `human` or
     /// `wait`; in a nested run after the agents it is nested in (`search_team/planner`).
-    pub asked: String,
+    pub asked: Cow<'r, str>,
     /// The digest that names the request in a recording: equal requests have equal digests.
     pub digest: Digest,
     /// What is asked.
@@ -58,7 +58,7 @@ pub enum RequestBody<'r> {
         /// The step's position in its plan, from 0.
         step: u32,
         /// The tool.
-        tool: String,
+        tool: Cow<'r, str>,
         /// What it is called with.
         input: Value,
         /// The tool's contract.
@@ -96,29 +96,33 @@ impl<'r> Request<'r> {
         let here = local(spec, state, effect.id())?;
         let (name, digest, body) = match effect {
             Effect::AskModel { role, .. } => {
-                let (name, request) = if let EffectKind::Step { step, .. } = here.id.kind {
-                    let agent = &here.state.task.planned(step)?.tool;
-                    (format!("agent:{agent}"), render_step(here.compiled, here.state, step)?)
+                let (frame, request) = if let EffectKind::Step { step, .. } = here.id.kind {
+                    let agent = here.compiled.agent(&here.state.task.planned(step)?.tool)?;
+                    let CompiledAgent::Role(frame) = agent else { return None };
+                    (frame, render_step(here.compiled, here.state, step, frame, work)?)
                 } else {
-                    (role.to_string(), render(here.compiled, here.state, effect.id(), role, work)?)
+                    let frame = here.compiled.frame(role)?;
+                    (frame, render(here.compiled, here.state, effect.id(), frame, work)?)
                 };
-                (name, request.digest(), RequestBody::Model { role, request })
+                (Cow::Borrowed(&*frame.asked), request.digest(), RequestBody::Model { role, request })
             }
             Effect::CallTool { step, .. } => {
                 let (tool, input) = tool_call(here.state, step)?;
-                let (tool, input) = (tool.to_owned(), input.into_owned());
-                let (digest, contract) = (tool_digest(&tool, &input), here.compiled.tool(&tool));
+                let (digest, contract) = (tool_digest(tool, &input), here.compiled.tool(tool));
+                let tool = contract.map_or(Cow::Owned(tool.to_owned()), |known| Cow::Borrowed(&*known.name));
+                let input = input.into_owned();
                 (tool.clone(), digest, RequestBody::Tool { step, tool, input, contract })
             }
             Effect::AskHuman { step, .. } => {
                 let question = question(here.state, here.id)?;
-                ("human".to_owned(), human_digest(&question), RequestBody::Human { step, question })
+                ("human".into(), human_digest(&question), RequestBody::Human { step, question })
             }
             Effect::Wait { delay_ms, .. } => {
-                ("wait".to_owned(), wait_digest(delay_ms), RequestBody::Wait { delay_ms })
+                ("wait".into(), wait_digest(delay_ms), RequestBody::Wait { delay_ms })
             }
         };
-        let asked = here.agents.iter().flatten().rev().fold(name, |asked, agent| format!("{agent}/{asked}"));
+        let asked =
+            here.agents.iter().flatten().rev().fold(name, |asked, agent| format!("{agent}/{asked}").into());
         Some(Request { effect: effect.id(), asked, digest, body })
     }
 

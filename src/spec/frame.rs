@@ -35,6 +35,9 @@ pub struct RequestFrame {
     /// The digest of all of the above.
     #[serde(skip)]
     pub digest: Digest,
+    /// The role or agent as requests name it: `planner`, `agent:search`.
+    #[serde(skip)]
+    pub asked: String,
 }
 
 impl RequestFrame {
@@ -69,7 +72,8 @@ impl RequestFrame {
 
     /// The frame of an agent that is one role.
     pub(super) fn of_agent(name: &str, role: &Role) -> Self {
-        RequestFrame { agent: Some(name.to_owned()), ..RequestFrame::bare(RoleName::Agent, role) }.digested()
+        let (agent, asked) = (Some(name.to_owned()), format!("agent:{name}"));
+        RequestFrame { agent, asked, ..RequestFrame::bare(RoleName::Agent, role) }.digested()
     }
 
     fn bare(name: RoleName, role: &Role) -> Self {
@@ -84,6 +88,7 @@ impl RequestFrame {
             temperature: role.temperature,
             max_tokens: role.max_tokens,
             digest: Digest::of([]),
+            asked: name.to_string(),
         }
     }
 

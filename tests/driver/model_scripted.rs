@@ -10,6 +10,7 @@ use serde_json::json;
 
 fn request(role: RoleName, payload: &str) -> ModelRequest {
     let frame = RequestFrame {
+        asked: role.to_string(),
         role,
         agent: None,
         model: None,

@@ -55,7 +55,7 @@ impl Pending {
         let (effect, flags) = if let Some((effect, _)) = folded.doubts().next() {
             let request = Request::of(compiled, state, awaited(compiled, state, effect)?)?;
             let RequestBody::Tool { tool, input, .. } = request.body else { return None };
-            in_doubt = Some(DoubtedCall { tool, input: input.to_string() });
+            in_doubt = Some(DoubtedCall { tool: tool.into_owned(), input: input.to_string() });
             (effect, &["--happened OUTPUT", "--did-not-happen", "--stop REASON"][..])
         } else {
             let RunStatus::Waiting { since: asked, .. } = RunStatus::of(folded) else { return None };

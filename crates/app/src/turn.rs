@@ -246,7 +246,7 @@ fn request_text(Folded { compiled, state, .. }: &Folded, id: EffectId) -> Option
     Some(match body {
         RequestBody::Tool { tool, input, .. } => format!("{tool} {input}"),
         RequestBody::Human { question, .. } => question,
-        _ => asked,
+        _ => asked.into_owned(),
     })
 }
 

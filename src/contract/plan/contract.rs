@@ -212,7 +212,7 @@ impl PlanContract {
     fn check_input_size(&self, path: &str, input: Option<&Value>) -> Result<(), ContractError> {
         let size = input.map_or(0, |input| match input {
             Value::String(text) => text.len(),
-            other => other.to_string().len(),
+            other => serde_json::to_vec(other).map_or(usize::MAX, |text| text.len()),
         });
         self.check_bytes(path, size)
     }

@@ -180,7 +180,8 @@ impl Task {
             usage_by_agent: BTreeMap::new(),
             tainted,
             written: Writes::new(),
-            trace: Vec::new(),
+            // As many lines as most runs leave.
+            trace: Vec::with_capacity(8),
             nested: BTreeMap::new(),
         }
     }

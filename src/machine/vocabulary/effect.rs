@@ -187,7 +187,10 @@ impl fmt::Display for EffectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, numbers) = self.parts();
         f.write_str(name)?;
-        numbers.into_iter().try_for_each(|number| write!(f, ".{number}"))
+        numbers.into_iter().try_for_each(|number| {
+            f.write_str(".")?;
+            fmt::Display::fmt(&number, f)
+        })
     }
 }
 

@@ -109,7 +109,7 @@ impl Told {
     #[track_caller]
     pub fn answer(&mut self, to: &str, answer: Say) -> &mut Self {
         let asked = self.rendered(to).asked;
-        self.asked.push(asked);
+        self.asked.push(asked.into_owned());
         self.take(answer.event(id(to)))
     }
 

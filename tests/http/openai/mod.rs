@@ -96,6 +96,7 @@ fn frame() -> RequestFrame {
         temperature: None,
         max_tokens: None,
         digest: Digest::of([]),
+        asked: "writer".to_owned(),
     }
 }
 
