@@ -51,6 +51,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         max_runs: args.max_runs.unwrap_or(2 * cores as u32),
         max_waiting: args.max_waiting,
         max_body_bytes: args.max_body_bytes,
+        max_reply_bytes: args.max_reply_bytes,
         max_question_bytes: args.max_question_bytes,
         require_tokens: args.require_tokens,
         resume: !args.no_resume,

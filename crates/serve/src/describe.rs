@@ -119,9 +119,9 @@ problems! {
     /// The problems of what needs neither a store nor an agent.
     Refuses: ;
     /// The problems of what reads many threads.
-    Lists: Input, Store;
+    Lists: Input, TooMuch, Store;
     /// The problems of what reads one thread.
-    Reads: NoThread, NoTurn, Input, Store;
+    Reads: NoThread, NoTurn, Input, TooMuch, Store;
     /// The problems of what reads an agent.
     ReadsAgent: NoAgent, Input;
     /// The problems of what changes a thread.

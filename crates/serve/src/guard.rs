@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -27,19 +27,20 @@ pub(crate) struct Guard {
     is_loopback: bool,
     origins: Vec<HeaderValue>,
     arrives_within: Duration,
+    max_reply_bytes: u64,
     wrong: Failures,
     rates: Option<Rates>,
 }
 
 /// Why a request is refused, and how long that is kept back.
 struct Refused {
-    problem: Problem,
+    problem: Box<Problem>,
     after: Duration,
 }
 
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
-        Refused { problem, after: Duration::ZERO }
+        Refused { problem: Box::new(problem), after: Duration::ZERO }
     }
 }
 
@@ -67,6 +68,7 @@ impl Guard {
             is_loopback,
             origins,
             arrives_within: options.arrives_within,
+            max_reply_bytes: options.max_reply_bytes,
             wrong: Failures::default(),
             rates: options.max_requests.or(usual).map(Rates::per_minute),
         })
@@ -115,7 +117,7 @@ impl Guard {
         }
         let Some(key) = find_key(&keys, text.trim()) else {
             let problem = Problem::new(Kind::NoKey, "the key is not known");
-            return Err(Refused { problem, after: self.wrong.note(remote) });
+            return Err(Refused { problem: Box::new(problem), after: self.wrong.note(remote) });
         };
         if key.has_expired() {
             let problem = Problem::new(Kind::NoKey, "the key has expired").hint("ask for another one");
@@ -159,6 +161,16 @@ impl Guard {
         }
     }
 
+    /// Refuses to send more than a reply may hold. What only reads can be asked for in parts.
+    fn check_reply(&self, reply: &Response) -> Result<()> {
+        let (most, found) = (self.max_reply_bytes, reply.body().size_hint().exact().unwrap_or_default());
+        if found <= most {
+            return Ok(());
+        }
+        let problem = format!("the reply has {found} bytes, and at most {most} are sent");
+        Err(Problem::new(Kind::TooMuch, problem).hint("ask for one turn, or for a smaller page"))
+    }
+
     /// The request once it has arrived whole.
     async fn whole(&self, request: Request) -> Result<Request> {
         let (parts, body) = request.into_parts();
@@ -187,7 +199,11 @@ pub(crate) async fn admit(State(guard): State<Arc<Guard>>, request: Request, nex
         Err(problem) => return problem.into_response(),
     };
     request.extensions_mut().insert(caller.clone());
+    let only_reads = request.method() == Method::GET;
     let response = next.run(request).await;
+    if let (true, Err(problem)) = (only_reads, guard.check_reply(&response)) {
+        return problem.into_response();
+    }
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     let is_json = matches!(kind, Some(b"application/json" | b"application/problem+json"));
     if !is_json || !caller.has_own_names() {

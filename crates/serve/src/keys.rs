@@ -117,7 +117,7 @@ fn check_name(name: &str) -> Result<(), String> {
 pub(crate) fn find_key<'k>(keys: &'k [Key], text: &str) -> Option<&'k Key> {
     let digest = sha256(text);
     let is_it = |key: &&Key| bool::from(key.sha256.as_bytes().ct_eq(digest.as_bytes()));
-    keys.iter().filter(is_it).last()
+    keys.iter().fold(None, |found, key| if is_it(&key) { Some(key) } else { found })
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.

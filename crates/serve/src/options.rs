@@ -25,6 +25,8 @@ pub struct Options {
     pub max_waiting: usize,
     /// The most bytes of a request's body.
     pub max_body_bytes: usize,
+    /// The most bytes of a reply to what only reads.
+    pub max_reply_bytes: u64,
     /// The most bytes of a question or an answer.
     pub max_question_bytes: usize,
     /// Whether every answer must name the token of what it answers, that of a step too.

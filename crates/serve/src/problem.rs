@@ -60,6 +60,8 @@ pub(crate) enum Kind {
     /// The request does not read, or asks for what cannot be.
     Input,
     TooLarge,
+    /// More is asked for than a reply may hold.
+    TooMuch,
     /// It did not arrive in time.
     Late,
     /// No key, or none that is known.
@@ -116,6 +118,9 @@ impl Kind {
         match self {
             Kind::Input => (StatusCode::UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used"),
             Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
+            Kind::TooMuch => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "reply-too-large", "The reply would be too large")
+            }
             Kind::Late => (StatusCode::REQUEST_TIMEOUT, "too-slow", "The request did not arrive in time"),
             Kind::NoKey => (StatusCode::UNAUTHORIZED, "no-key", "A key is needed"),
             Kind::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "The request is not allowed"),

@@ -99,6 +99,12 @@ fn more_than_is_allowed_is_refused_with_the_limit() {
         "wrong-input",
         "$.response: expected at most 10 bytes",
     );
+    crate::cli_support::store::wants_approval(&home, "t");
+    let service = Service::start(&home, &["--offline", "--max-reply-bytes", "1000"]);
+    service.refuses(("GET", "/threads/t", &Value::Null), 422, "reply-too-large", "at most 1000 are sent");
+    service.get("/threads", 200);
+    let done = service.post("/threads/t/cancel", &json!({"reason": "x".repeat(1000)}), 200);
+    assert_eq!(done["status"], "failed", "what was done is said");
     let service = Service::start(&home, &["--offline", "--max-requests", "5"]);
     let status = || service.raw(&request("GET /threads", &[]))[9..12].to_owned();
     let statuses: Vec<String> = (0..7).map(|_| status()).collect();
@@ -135,6 +141,10 @@ fn nothing_that_is_sent_becomes_a_file_or_a_header() {
     }
     let split = service.raw(&request("GET /threads/a%0d%0aSet-Cookie:%20x", &[]));
     assert!(split.starts_with("HTTP/1.1 404") && !split.contains("\r\nSet-Cookie"), "{split}");
+    for header in [("Idempotency-Key", "a\r\n b"), ("X-Request-Id", "a\nb"), ("Authorization", "Bearer \u{1b}")] {
+        let refused = service.raw(&request("GET /threads", &[header]));
+        assert!(refused.starts_with("HTTP/1.1 400"), "{header:?}: {refused}");
+    }
     assert_eq!(service.get("/threads", 200)["threads"].as_array().unwrap().len(), 6);
     assert_eq!(service.signal("-TERM"), Some(0));
     let files = |folder: &str| {

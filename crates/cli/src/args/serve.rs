@@ -38,6 +38,9 @@ pub struct ServeArgs {
     /// The most bytes of a request's body
     #[arg(long, value_name = "N", default_value_t = 1 << 20)]
     pub max_body_bytes: usize,
+    /// The most bytes of a reply to what only reads
+    #[arg(long, value_name = "N", default_value_t = 16 << 20)]
+    pub max_reply_bytes: u64,
     /// The most bytes of a question, or of what a person answers
     #[arg(long, value_name = "N", default_value_t = 64 << 10)]
     pub max_question_bytes: usize,
