@@ -141,7 +141,9 @@ fn nothing_that_is_sent_becomes_a_file_or_a_header() {
     }
     let split = service.raw(&request("GET /threads/a%0d%0aSet-Cookie:%20x", &[]));
     assert!(split.starts_with("HTTP/1.1 404") && !split.contains("\r\nSet-Cookie"), "{split}");
-    for header in [("Idempotency-Key", "a\r\n b"), ("X-Request-Id", "a\nb"), ("Authorization", "Bearer \u{1b}")] {
+    for header in
+        [("Idempotency-Key", "a\r\n b"), ("X-Request-Id", "a\nb"), ("Authorization", "Bearer \u{1b}")]
+    {
         let refused = service.raw(&request("GET /threads", &[header]));
         assert!(refused.starts_with("HTTP/1.1 400"), "{header:?}: {refused}");
     }
