@@ -28,6 +28,8 @@ shapes! {
     ListedThread,
     /// The status of a thread in a list.
     ListedStatus,
+    /// An event of a stream.
+    StreamEvent,
     /// A place in what happens in a thread.
     EventId,
     /// Where a page ends.

@@ -25,7 +25,7 @@ pub(crate) struct AgentsReply {
 
 /// The agents that a question may name.
 #[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = AgentsReply), Refuses))]
-pub(crate) async fn list(State(service): State<Shared>) -> Result<Json<AgentsReply>> {
+pub(crate) async fn list_agents(State(service): State<Shared>) -> Result<Json<AgentsReply>> {
     read(move || {
         let line = |name: String| Ok(AgentLine::of(&service.spec_of(&name)?, &service.default_agent));
         let agents = service.agent_names().into_iter().map(line).collect::<Result<_>>()?;
@@ -40,7 +40,7 @@ pub(crate) async fn list(State(service): State<Shared>) -> Result<Json<AgentsRep
     params(("name" = AgentName, Path, description = "The agent")),
     responses((status = 200, body = AgentSpec), ReadsAgent)
 )]
-pub(crate) async fn show(State(service): State<Shared>, agent: Named) -> Result<Json<Value>> {
+pub(crate) async fn show_agent(State(service): State<Shared>, agent: Named) -> Result<Json<Value>> {
     read(move || Ok(Json(json!(agent.spec(&service)?)))).await
 }
 
@@ -50,7 +50,10 @@ pub(crate) async fn show(State(service): State<Shared>, agent: Named) -> Result<
     params(("name" = AgentName, Path, description = "The agent")),
     responses((status = 200, body = String, content_type = "application/toml"), ReadsAgent)
 )]
-pub(crate) async fn source(State(service): State<Shared>, agent: Named) -> Result<impl IntoResponse> {
+pub(crate) async fn show_agent_toml(
+    State(service): State<Shared>,
+    agent: Named,
+) -> Result<impl IntoResponse> {
     let text = read(move || {
         agent.spec(&service)?;
         service.source_of(&agent.0)
@@ -64,7 +67,7 @@ pub(crate) async fn source(State(service): State<Shared>, agent: Named) -> Resul
     params(("name" = AgentName, Path, description = "The agent")),
     responses((status = 200, body = String, content_type = "text/vnd.mermaid"), ReadsAgent)
 )]
-pub(crate) async fn diagram(State(service): State<Shared>, agent: Named) -> Result<impl IntoResponse> {
+pub(crate) async fn draw_agent(State(service): State<Shared>, agent: Named) -> Result<impl IntoResponse> {
     let text = read(move || Ok(mermaid(&sketch(&agent.compile(&service)?))));
     Ok(([(header::CONTENT_TYPE, "text/vnd.mermaid")], text.await?))
 }
@@ -75,7 +78,7 @@ pub(crate) async fn diagram(State(service): State<Shared>, agent: Named) -> Resu
     params(("name" = AgentName, Path, description = "The agent")),
     responses((status = 200, body = Bounds), ReadsAgent)
 )]
-pub(crate) async fn bounds(State(service): State<Shared>, agent: Named) -> Result<Json<Value>> {
+pub(crate) async fn show_agent_bounds(State(service): State<Shared>, agent: Named) -> Result<Json<Value>> {
     read(move || Ok(Json(json!(agent.compile(&service)?.bounds())))).await
 }
 

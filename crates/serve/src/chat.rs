@@ -22,7 +22,7 @@ use crate::service::{Service, Shared, Under};
 use planwright::driver::{Stopped, time_for};
 use planwright::journal::ThreadId;
 use planwright::machine::{EffectKind, HumanAnswer, Input};
-use planwright_app::shapes::{PlanStep, Step, ThreadName};
+use planwright_app::shapes::{PlanStep, Step, StreamEvent, ThreadName};
 use planwright_app::{Pending, RunLocation, StoredThread};
 
 /// A question.
@@ -45,7 +45,7 @@ pub(crate) struct ChatRequest {
 #[utoipa::path(
     post, path = "/chat", tag = "chat", request_body = ChatRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "What is sent again under the same key is done once")),
-        responses((status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), Runs)
+    responses((status = 200, content((ChatReply = "application/json"), (StreamEvent = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn chat(
     State(service): State<Shared>,
@@ -154,9 +154,9 @@ impl HitlRequest {
 #[utoipa::path(
     post, path = "/hitl/resume", tag = "chat", request_body = HitlRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "What is sent again under the same key is done once")),
-        responses((status = 200, content((ChatReply = "application/json"), (String = "text/event-stream"))), Runs)
+    responses((status = 200, content((ChatReply = "application/json"), (StreamEvent = "text/event-stream"))), Runs)
 )]
-pub(crate) async fn resume(
+pub(crate) async fn answer(
     State(service): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
@@ -226,7 +226,10 @@ pub(crate) struct PlanReply {
     get, path = "/plan/{thread_id}", tag = "chat", params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 200, body = PlanReply), Reads)
 )]
-pub(crate) async fn plan(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<PlanReply>> {
+pub(crate) async fn show_plan(
+    State(service): State<Shared>,
+    Thread(thread): Thread,
+) -> Result<Json<PlanReply>> {
     read(move || {
         let stored = service.known_thread(thread)?;
         let turn = service.last_turn(&stored)?;

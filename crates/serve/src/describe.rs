@@ -68,7 +68,7 @@ fn merge(under: &mut Value, over: Value) {
     get, path = "/openapi.json", tag = "health",
     responses((status = 200, body = Object, description = "An OpenAPI 3.1 document"), Refuses)
 )]
-pub(crate) async fn openapi(Extension(Document(text)): Extension<Document>) -> impl IntoResponse {
+pub(crate) async fn describe_interface(Extension(Document(text)): Extension<Document>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], text)
 }
 

@@ -21,7 +21,7 @@ use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
 use planwright::driver::Progress;
 use planwright::journal::ThreadId;
-use planwright_app::shapes::{EventId, ThreadName};
+use planwright_app::shapes::{EventId, StreamEvent, ThreadName};
 
 /// After how long a client that lost the connection asks again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -96,29 +96,43 @@ pub(crate) struct EventsParameters {
     follow: bool,
 }
 
+/// What a client says that was cut off.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+struct LastSeen<'a> {
+    /// The id of the last event that was seen.
+    #[param(rename = "Last-Event-ID", value_type = EventId, required = false)]
+    id: Option<&'a str>,
+}
+
+impl<'a> LastSeen<'a> {
+    fn of(headers: &'a HeaderMap) -> Self {
+        let id = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?"));
+        LastSeen { id: id.filter(|id| !id.is_empty()) }
+    }
+}
+
 /// What happens in a thread, as it happens: each event once and in order, from a place on.
 #[utoipa::path(
     get, path = "/threads/{thread_id}/events", tag = "threads",
-    params(
-        ("thread_id" = ThreadName, Path, description = "The thread"), EventsParameters,
-        ("Last-Event-ID" = Option<EventId>, Header, description = "The id of the last event that was seen"),
-    ),
+    params(("thread_id" = ThreadName, Path, description = "The thread"), EventsParameters, LastSeen),
     responses(
-        (status = 200, body = String, content_type = "text/event-stream"),
+        (status = 200, body = StreamEvent, content_type = "text/event-stream"),
         (status = 204, description = "The end was seen, and nothing runs"), Reads,
     )
 )]
-pub(crate) async fn events(
+pub(crate) async fn stream_events(
     State(service): State<Shared>,
     caller: Caller,
     Thread(thread): Thread,
     Given(parameters): Given<EventsParameters>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let seen = headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?")).filter(|id| !id.is_empty());
-    let asked = seen.or(parameters.from.as_deref());
-    let has_seen_end = asked.is_some_and(|id| id.ends_with(END));
-    let asked = asked.map(|id| id.strip_suffix(END).unwrap_or(id).parse()).transpose()?;
+    let LastSeen { id: seen } = LastSeen::of(&headers);
+    let parse = |id: &str| id.strip_suffix(END).unwrap_or(id).parse::<Position>();
+    let from = parameters.from.as_deref().map(parse).transpose()?;
+    let has_seen_end = seen.or(parameters.from.as_deref()).is_some_and(|id| id.ends_with(END));
+    let asked = seen.map(parse).transpose()?.or(from);
     let watching = service.live.watch(&thread);
     let (known, is_running) = (service.clone(), watching.is_running());
     let (stored, from, is_over) = read(move || {

@@ -45,7 +45,7 @@ impl Default for ListParameters {
     get, path = "/threads", tag = "threads", params(ListParameters),
     responses((status = 200, body = ThreadsPage), Lists)
 )]
-pub(crate) async fn list(
+pub(crate) async fn list_threads(
     State(service): State<Shared>,
     caller: Caller,
     Given(parameters): Given<ListParameters>,
@@ -100,7 +100,7 @@ impl Default for PageParameters {
     get, path = "/waiting", tag = "threads", params(PageParameters),
     responses((status = 200, body = WaitingPage), Lists)
 )]
-pub(crate) async fn waiting(
+pub(crate) async fn list_waiting(
     State(service): State<Shared>,
     caller: Caller,
     Given(PageParameters { limit, after }): Given<PageParameters>,

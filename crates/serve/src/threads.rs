@@ -32,7 +32,7 @@ pub(crate) struct ShowParameters {
     params(("thread_id" = ThreadName, Path, description = "The thread"), ShowParameters),
     responses((status = 200, body = ShownThread), Reads)
 )]
-pub(crate) async fn show(
+pub(crate) async fn show_thread(
     State(service): State<Shared>,
     Thread(thread): Thread,
     Given(parameters): Given<ShowParameters>,
@@ -50,7 +50,10 @@ pub(crate) async fn show(
     params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 200, body = ShownTurn), Runs)
 )]
-pub(crate) async fn resume(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<ShownTurn>> {
+pub(crate) async fn resume_thread(
+    State(service): State<Shared>,
+    Thread(thread): Thread,
+) -> Result<Json<ShownTurn>> {
     let turn = service.perform(thread, |service, stored, under| {
         service.go_on(stored, under, |handle, agent| handle.resume(agent))
     });
@@ -72,7 +75,7 @@ pub(crate) struct CancelRequest {
     params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 200, body = ShownTurn), Changes)
 )]
-pub(crate) async fn cancel(
+pub(crate) async fn cancel_thread(
     State(service): State<Shared>,
     Thread(thread): Thread,
     Body(request): Body<CancelRequest>,
@@ -113,7 +116,7 @@ pub(crate) struct ResolveRequest {
     params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 200, body = ShownTurn), Runs)
 )]
-pub(crate) async fn resolve(
+pub(crate) async fn resolve_write(
     State(service): State<Shared>,
     Thread(thread): Thread,
     Body(request): Body<ResolveRequest>,
@@ -164,7 +167,7 @@ pub(crate) struct ForkReply {
     params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 201, body = ForkReply), Changes)
 )]
-pub(crate) async fn fork(
+pub(crate) async fn fork_thread(
     State(service): State<Shared>,
     caller: Caller,
     Thread(thread): Thread,
@@ -173,14 +176,18 @@ pub(crate) async fn fork(
     let to = caller.thread("$.to", &request.to)?;
     read(move || {
         let stored = service.known_thread(thread)?;
-        let turn = request.turn.map(|turn| u32::try_from(turn).unwrap_or(u32::MAX));
+        let store = service.threads().store();
+        let turn = match request.turn {
+            Some(turn) => u32::try_from(turn).unwrap_or(u32::MAX),
+            None => store.turns(&stored.thread)?,
+        };
         let records = request.records;
-        let held = stored.records(turn)?.1.len() as u64;
+        let held = store.records(&stored.thread, turn.saturating_sub(1))?.len() as u64;
         if let Some(records) = records.filter(|records| *records > held) {
             let problem = format!("records: expected 1 to {held}, found {records}");
             return Err(Problem::new(Kind::NoTurn, problem));
         }
-        service.threads().fork(&stored.thread, turn.map(|turn| turn - 1), records, &to)?;
+        service.threads().fork(&stored.thread, Some(turn.saturating_sub(1)), records, &to)?;
         let fork = service.known_thread(to)?;
         let turn = service.last_turn(&fork)?;
         Ok((StatusCode::CREATED, Json(ForkReply { thread: fork.thread, turn })))
@@ -194,7 +201,10 @@ pub(crate) async fn fork(
     params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 204, description = "It is gone"), Changes)
 )]
-pub(crate) async fn delete(State(service): State<Shared>, Thread(thread): Thread) -> Result<StatusCode> {
+pub(crate) async fn delete_thread(
+    State(service): State<Shared>,
+    Thread(thread): Thread,
+) -> Result<StatusCode> {
     read(move || {
         let stored = service.known_thread(thread)?;
         service.threads().delete(&stored.thread)?;

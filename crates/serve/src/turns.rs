@@ -22,7 +22,10 @@ use planwright_app::{
     params(("thread_id" = ThreadName, Path, description = "The thread")),
     responses((status = 200, body = ShownThread), Reads)
 )]
-pub(crate) async fn list(State(service): State<Shared>, Thread(thread): Thread) -> Result<Json<ShownThread>> {
+pub(crate) async fn list_turns(
+    State(service): State<Shared>,
+    Thread(thread): Thread,
+) -> Result<Json<ShownThread>> {
     read(move || Ok(Json(ShownThread::load(&service.known_thread(thread)?, None, None)?))).await
 }
 
@@ -31,7 +34,7 @@ pub(crate) async fn list(State(service): State<Shared>, Thread(thread): Thread) 
     get, path = "/threads/{thread_id}/turns/{turn}", tag = "turns", params(TurnOf),
     responses((status = 200, body = ShownTurn), Reads)
 )]
-pub(crate) async fn show(State(service): State<Shared>, of: TurnOf) -> Result<Json<ShownTurn>> {
+pub(crate) async fn show_turn(State(service): State<Shared>, of: TurnOf) -> Result<Json<ShownTurn>> {
     read(move || Ok(Json(of.load(&service, None)?))).await
 }
 
@@ -46,7 +49,7 @@ pub(crate) struct RecordsReply {
     get, path = "/threads/{thread_id}/turns/{turn}/records", tag = "turns", params(TurnOf),
     responses((status = 200, body = RecordsReply), Reads)
 )]
-pub(crate) async fn records(State(service): State<Shared>, of: TurnOf) -> Result<Json<RecordsReply>> {
+pub(crate) async fn show_records(State(service): State<Shared>, of: TurnOf) -> Result<Json<RecordsReply>> {
     read(move || {
         let records = of.load(&service, Some(usize::MAX))?.records.unwrap_or_default();
         Ok(Json(RecordsReply { records }))
@@ -66,7 +69,7 @@ pub(crate) struct TraceReply {
     get, path = "/threads/{thread_id}/turns/{turn}/trace", tag = "turns", params(TurnOf),
     responses((status = 200, body = TraceReply), Reads)
 )]
-pub(crate) async fn trace(State(service): State<Shared>, of: TurnOf) -> Result<Json<TraceReply>> {
+pub(crate) async fn show_trace(State(service): State<Shared>, of: TurnOf) -> Result<Json<TraceReply>> {
     read(move || {
         let state = of.fold(&service)?.state;
         let trace = state.trace().iter().map(|line| trace_line_json(line, state.intent())).collect();
@@ -80,7 +83,7 @@ pub(crate) async fn trace(State(service): State<Shared>, of: TurnOf) -> Result<J
     get, path = "/threads/{thread_id}/turns/{turn}/fixture", tag = "turns", params(TurnOf),
     responses((status = 200, body = Fixture), Reads)
 )]
-pub(crate) async fn fixture(State(service): State<Shared>, of: TurnOf) -> Result<Json<Value>> {
+pub(crate) async fn make_fixture(State(service): State<Shared>, of: TurnOf) -> Result<Json<Value>> {
     read(move || {
         of.fold(&service)?;
         let stored = service.known_thread(of.thread)?;
@@ -105,7 +108,7 @@ pub(crate) struct SpentParameters {
     params(("thread_id" = ThreadName, Path, description = "The thread"), SpentParameters),
     responses((status = 200, body = SpendingReport), Reads)
 )]
-pub(crate) async fn spent(
+pub(crate) async fn show_spent(
     State(service): State<Shared>,
     Thread(thread): Thread,
     Given(parameters): Given<SpentParameters>,
