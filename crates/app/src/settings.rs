@@ -136,7 +136,8 @@ impl Settings {
     }
 
     /// The name of the model that answers.
-    pub(crate) fn model_name(&self) -> &str {
+    /// The name of the model that answers.
+    pub fn model_name(&self) -> &str {
         self.server.as_ref().map_or("offline", |server| &server.model)
     }
 

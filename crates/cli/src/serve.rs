@@ -9,7 +9,7 @@ use crate::args::{KeysCommand, ServeArgs, ServeCommand};
 use crate::indexing::show_index_progress;
 use crate::{out, text};
 use planwright_app::{Result, Settings};
-use planwright_serve::{Announce, Key, KeyFile, Options, Right};
+use planwright_serve::{Announce, Key, KeyFile, LogLevel, Options, Right};
 
 struct Terminal {
     quiet: bool,
@@ -37,7 +37,8 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     if let Some(ServeCommand::Keys { command }) = &args.command {
         return keys(&KeyFile::at(args.key_file()?), command);
     }
-    let progress = Some(()).filter(|()| !args.quiet).map(|()| show_index_progress());
+    let in_words = !args.quiet && args.log_level() == LogLevel::Off;
+    let progress = Some(()).filter(|()| in_words).map(|()| show_index_progress());
     let config = args.store.config.as_deref();
     let settings = Settings::resolve(&args.settings, config, progress)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -56,8 +57,11 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         require_tokens: args.require_tokens,
         resume: !args.no_resume,
         reader_patience: Duration::from_secs(args.reader_seconds),
+        log: args.log_level(),
+        log_texts: args.log_texts,
     };
-    let terminal = Terminal { quiet: args.quiet };
+    // A log has what else would be said in words.
+    let terminal = Terminal { quiet: !in_words };
     planwright_serve::serve(&options, args.store.place()?, settings, args.choice.clone(), config, &terminal)
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn chat(
         let now = time_for(prepared.agent.compiled().policy());
         let input =
             Input { now, outline: prepared.outline.clone(), ..Input::question(request.message.trim()) };
-        match under.handle(stored).asked_as(asked).ask_with(&prepared.agent, input) {
+        match under.handle(stored, &prepared.agent).asked_as(asked).ask_with(&prepared.agent, input) {
             // What the thread waits for is said instead.
             Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.last_turn(stored)?),
             Err(stopped) => Err(stopped.into()),

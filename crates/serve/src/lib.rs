@@ -13,12 +13,14 @@ mod chat;
 mod describe;
 mod events;
 mod feed;
+mod figures;
 mod guard;
 mod input;
 mod keys;
 mod limits;
 mod lists;
 mod live;
+mod log;
 mod once;
 mod options;
 mod pool;
@@ -27,6 +29,7 @@ mod reply;
 mod service;
 mod threads;
 mod turns;
+mod watch;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -45,6 +48,7 @@ use utoipa_axum::routes;
 use crate::describe::{Description, Document, Readiness, Refuses};
 use crate::guard::Guard;
 pub use crate::keys::{Key, KeyFile, Right};
+pub use crate::log::LogLevel;
 pub use crate::options::Options;
 use crate::pool::{Pool, read};
 use crate::problem::{Kind, Problem};
@@ -75,12 +79,16 @@ pub fn serve(
     config: Option<&Path>,
     announce: &dyn Announce,
 ) -> Result<()> {
+    log::begin_log(options.log);
     let guard = Arc::new(Guard::new(options)?);
     let pool = Pool::new(options.max_runs, options.max_waiting);
     let service = Service::new(place, settings, choice, config, Arc::clone(&pool), options)?;
     let service = Arc::new(service);
     let (warnings, notes) = service.notes();
-    warnings.iter().chain(&notes).for_each(|note| announce.note(note));
+    warnings.iter().chain(&notes).for_each(|note| {
+        tracing::info!(note, "note");
+        announce.note(note);
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Error::caused("the service cannot begin", error))?;
     let served = runtime.block_on(async {
@@ -95,6 +103,7 @@ pub fn serve(
             go_on_with_what_was_left(&service, announce)?;
         }
         let app = router(&service, options, &guard);
+        tracing::info!(address = address.to_string(), "ready");
         announce.ready(address);
         let (stops, (has_stopped, may_end)) = (Arc::clone(&service), tokio::sync::oneshot::channel());
         let stopped = async move {
@@ -125,6 +134,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(chat::show_plan))
         .routes(routes!(lists::list_threads))
         .routes(routes!(lists::list_waiting))
+        .routes(routes!(lists::list_running))
         .routes(routes!(threads::show_thread, threads::delete_thread))
         .routes(routes!(turns::list_turns))
         .routes(routes!(turns::show_turn))
@@ -144,6 +154,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(agents::show_agent_bounds))
         .routes(routes!(lives))
         .routes(routes!(is_ready))
+        .routes(routes!(figures::show_metrics))
         .routes(routes!(describe::describe_interface))
         .split_for_parts();
     let router = router
@@ -153,10 +164,11 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
         .layer(Extension(Document::of(&description)))
         .with_state(Arc::clone(service));
-    match guard.cors() {
+    let router = match guard.cors() {
         Some(cors) => router.layer(cors),
         None => router,
-    }
+    };
+    router.layer(middleware::from_fn_with_state(Arc::clone(service), log::note))
 }
 
 /// That the service lives, or is ready.
@@ -198,7 +210,7 @@ fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result
     // Who asks for what happens in them waits for them.
     for thread in left {
         let work = service.work(thread, |service, stored, under| {
-            service.go_on(stored, under, |handle, agent| handle.resume(agent)).map(drop)
+            service.go_on(stored, under, |handle, agent| handle.resume(agent))
         });
         let pool = Arc::clone(&service.pool);
         // What does not go on is as it was, and says so where it is shown.

@@ -2,15 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
-use crate::describe::Lists;
+use crate::describe::{Lists, Refuses};
 use crate::input::Given;
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
+use crate::watch::RunLine;
 use planwright::journal::Query;
 use planwright_app::shapes::{Cursor, ListedStatus};
 use planwright_app::{ThreadsPage, WaitingPage, list_page};
@@ -108,4 +109,25 @@ pub(crate) async fn list_waiting(
     check_limit(limit)?;
     let after = after.map(|after| caller.cursor(&after));
     read(move || Ok(Json(service.waiting(caller.prefix(""), after.as_deref(), limit.into())?))).await
+}
+
+/// What is running in this process.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunningReply {
+    /// The runs under way.
+    running: Vec<RunLine>,
+    /// How many wait in line.
+    in_line: usize,
+}
+
+/// What is running here, and how much waits in line.
+#[utoipa::path(
+    get, path = "/running", tag = "threads",
+    responses((status = 200, body = RunningReply), Refuses)
+)]
+pub(crate) async fn list_running(State(service): State<Shared>, caller: Caller) -> Json<RunningReply> {
+    let prefix = caller.prefix("");
+    let own = |line: RunLine| Some(RunLine { thread: line.thread.strip_prefix(&prefix)?.to_owned(), ..line });
+    let running = service.runs.lines().into_iter().filter_map(own).collect();
+    Json(RunningReply { running, in_line: service.pool.load().1 })
 }

@@ -80,6 +80,11 @@ impl Live {
         Watching { channel, words, notes, stopping, streams }
     }
 
+    /// How many watch.
+    pub fn streams(&self) -> usize {
+        self.streams.load(Ordering::Relaxed)
+    }
+
     /// Tells everybody who watches that the service ends.
     pub fn stop(&self) {
         self.stopping.send_replace(true);

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::log::LogLevel;
+
 /// What a service bears.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -35,4 +37,8 @@ pub struct Options {
     pub resume: bool,
     /// How long the reader of a stream may take for what there is, before it is cut off.
     pub reader_patience: Duration,
+    /// How much is logged.
+    pub log: LogLevel,
+    /// Whether the log has the text of questions and answers.
+    pub log_texts: bool,
 }

@@ -102,6 +102,11 @@ impl Pool {
         permit.map_err(|_| stopping())
     }
 
+    /// How many runs are under way, and how many wait in line.
+    pub fn load(&self) -> (usize, usize) {
+        (self.tokens().len(), self.in_line.load(Ordering::Relaxed))
+    }
+
     fn tokens(&self) -> MutexGuard<'_, HashMap<u64, CancelToken>> {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }

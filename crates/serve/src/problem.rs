@@ -41,6 +41,11 @@ impl Problem {
         Problem { kind, title, status: status.as_u16(), detail: detail.into(), hint: None, retry_after: None }
     }
 
+    /// The word that its type ends in.
+    pub fn word(&self) -> &str {
+        self.kind.rsplit(':').next().unwrap_or_default()
+    }
+
     pub fn detail(&self) -> &str {
         &self.detail
     }

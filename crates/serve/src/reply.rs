@@ -29,6 +29,31 @@ pub(crate) struct ChatReply {
     token: Option<String>,
     /// The conversation: each question and what came of it.
     messages: Vec<String>,
+    /// What was asked.
+    #[serde(skip)]
+    asked: String,
+}
+
+/// What the log tells of a run: its status under the names of `--json`, what was asked, and what came of it.
+pub(crate) trait Told {
+    fn told(&self) -> (&str, &str, Option<&str>);
+}
+
+impl Told for ShownTurn {
+    fn told(&self) -> (&str, &str, Option<&str>) {
+        (self.status, &self.question, self.result.as_deref())
+    }
+}
+
+impl Told for ChatReply {
+    fn told(&self) -> (&str, &str, Option<&str>) {
+        let status = match &*self.status {
+            "completed" => "done",
+            "waiting_human" => "waiting",
+            status => status,
+        };
+        (status, &self.asked, self.result.as_deref())
+    }
 }
 
 impl ChatReply {
@@ -39,6 +64,7 @@ impl ChatReply {
             "waiting" => "waiting_human",
             status => status,
         };
+        let asked = turn.question.clone();
         let open = turn.open.as_ref().filter(|open| !open.expired);
         let question = open.map(Pending::text);
         let earlier = history_until(stored.threads.store(), &stored.thread, turn.turn - 1)?;
@@ -56,6 +82,7 @@ impl ChatReply {
             token: open.map(|open| open.token.clone()),
             question,
             messages,
+            asked,
         })
     }
 }

@@ -1,14 +1,19 @@
 //! What the handlers share: the threads, the agents, and the pool that runs go on in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::live::{Live, Running};
+use crate::figures::Figures;
+use crate::live::Live;
+use crate::log::request_id;
 use crate::options::Options;
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
+use crate::reply::Told;
+use crate::watch::{Runs, Watched};
 use planwright::agents;
 use planwright::contract::excerpt;
 use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle, Threads};
@@ -25,6 +30,12 @@ pub(crate) type Shared = Arc<Service>;
 pub(crate) struct Service {
     pub pool: Arc<Pool>,
     pub live: Live,
+    pub figures: Figures,
+    pub runs: Runs,
+    /// How many runs there were.
+    begun: AtomicU64,
+    /// Whether the log has the text of questions and answers.
+    pub log_texts: bool,
     /// How long the reader of a stream may take for what there is.
     pub patience: Duration,
     place: StorePlace,
@@ -41,15 +52,23 @@ pub(crate) struct Service {
     agents: Mutex<HashMap<String, Arc<PreparedAgent>>>,
 }
 
+/// The name of an agent and those of its tools.
+fn names_in(spec: &Spec) -> HashSet<String> {
+    let tools = spec.all_tools().into_iter().map(|tool| tool.name.to_string());
+    tools.chain([spec.name.clone()]).collect()
+}
+
 /// Who watches a run, and what stops it.
 pub(crate) struct Under<'a> {
-    running: &'a Running,
+    watched: &'a Watched<'a>,
     cancel: CancelToken,
 }
 
 impl<'a> Under<'a> {
-    pub fn handle(&self, stored: &'a StoredThread) -> ThreadHandle<'a> {
-        stored.threads.at(&stored.thread).observer(self.running).cancelled_by(self.cancel.clone())
+    /// The thread, for a run of this agent.
+    pub fn handle(&self, stored: &'a StoredThread, agent: &Agent) -> ThreadHandle<'a> {
+        self.watched.begin(agent.compiled());
+        stored.threads.at(&stored.thread).observer(self.watched).cancelled_by(self.cancel.clone())
     }
 }
 
@@ -65,11 +84,17 @@ impl Service {
         let (threads, keys) = (place.make()?, configured_keys(config)?);
         let prepared = Arc::new(choice.prepare(&settings, None, None)?);
         let default_agent = prepared.agent.compiled().spec().name.clone();
+        let mut known = names_in(prepared.agent.compiled().spec());
+        agents::names().filter_map(agents::shipped).for_each(|spec| known.extend(names_in(&spec)));
         let agents = Mutex::new(HashMap::from([(default_agent.clone(), prepared)]));
         let config = config.map(Path::to_owned);
         Ok(Service {
             pool,
             live: Live::new(),
+            figures: Figures::new(known),
+            runs: Runs::default(),
+            begun: AtomicU64::new(0),
+            log_texts: options.log_texts,
             patience: options.reader_patience,
             place,
             threads,
@@ -99,6 +124,16 @@ impl Service {
     pub fn notes(&self) -> (Vec<String>, Vec<String>) {
         let agent = self.agents().get(&self.default_agent).cloned();
         agent.map(|agent| (agent.warnings.clone(), agent.notes.clone())).unwrap_or_default()
+    }
+
+    /// A number that no other run has.
+    pub fn next_run(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The model that answers.
+    pub fn model(&self) -> &str {
+        self.settings.model_name()
     }
 
     pub fn threads(&self) -> &Threads {
@@ -146,7 +181,7 @@ impl Service {
     }
 
     /// Performs a run of a thread once there is a place for it. Those who watch are told, from when it stands in line.
-    pub fn perform<T: Send + 'static, W>(
+    pub fn perform<T: Told + Send + 'static, W>(
         self: &Arc<Self>,
         thread: ThreadId,
         work: W,
@@ -159,7 +194,7 @@ impl Service {
     }
 
     /// A run of a thread, for the pool.
-    pub fn work<T: 'static, W>(
+    pub fn work<T: Told + 'static, W>(
         self: &Arc<Self>,
         thread: ThreadId,
         work: W,
@@ -168,8 +203,12 @@ impl Service {
         W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
     {
         let (service, running) = (Arc::clone(self), self.live.run(&thread));
+        let request = request_id();
         move |cancel| {
-            let done = work(&service, &service.thread(thread), &Under { running: &running, cancel });
+            let stored = service.thread(thread);
+            let watched = Watched::new(&service, &running, &stored.thread, request);
+            let done = work(&service, &stored, &Under { watched: &watched, cancel });
+            watched.end(&done);
             if let Err(problem) = &done {
                 running.stopped(problem);
             }
@@ -193,7 +232,7 @@ impl Service {
             }
             None => Arc::new(PreparedAgent::resume(&folded, &self.settings, None, None)?),
         };
-        go(under.handle(stored), &prepared.agent)?;
+        go(under.handle(stored, &prepared.agent), &prepared.agent)?;
         self.last_turn(stored)
     }
 
@@ -223,10 +262,15 @@ impl Service {
         }
     }
 
-    /// Checks that the store can be written.
+    /// Checks that the store is there and can be written. Without a model the service does not begin.
     pub fn check_ready(&self) -> Result<()> {
+        let not_ready = |why: String| {
+            Problem::new(Kind::NotReady, format!("the store {}: {why}", self.place.path.display()))
+        };
+        let opened = std::fs::OpenOptions::new().append(true).open(&self.place.path);
+        opened.map_err(|error| not_ready(error.to_string()))?;
         let read = self.threads.list(&Query { limit: 1, ..Query::default() });
-        read.map(drop).map_err(|error| Problem::new(Kind::NotReady, format!("the store: {error}")))
+        read.map(drop).map_err(|error| not_ready(error.to_string()))
     }
 
     /// A page of those that wait for a person.

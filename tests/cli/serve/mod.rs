@@ -10,6 +10,8 @@ mod idempotency;
 mod keys;
 mod killed;
 mod load;
+mod logged;
+mod metrics;
 mod problems;
 mod resources;
 mod streams;
@@ -36,9 +38,14 @@ impl Service {
         Service::of(home.program(), args)
     }
 
-    pub fn of(mut program: Command, args: &[&str]) -> Self {
-        program.args(["serve", "--quiet", "--listen", "127.0.0.1:0"]).args(args);
-        let mut process = program.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    pub fn of(program: Command, args: &[&str]) -> Self {
+        Service::start_with(program, &[&["--quiet"], args].concat(), Stdio::inherit())
+    }
+
+    /// Starts one whose stderr goes there.
+    pub fn start_with(mut program: Command, args: &[&str], stderr: impl Into<Stdio>) -> Self {
+        program.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
+        let mut process = program.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
         assert!(address.starts_with("http://127.0.0.1:"), "{address:?}");

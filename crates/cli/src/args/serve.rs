@@ -1,5 +1,6 @@
 //! What may be typed behind `serve`.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::{StoreArgs, parse_until};
 use planwright_app::{AgentChoice, Overrides, Result};
-use planwright_serve::Right;
+use planwright_serve::{LogLevel, Right};
 
 #[derive(Args)]
 pub struct ServeArgs {
@@ -62,12 +63,27 @@ pub struct ServeArgs {
     pub settings: Overrides,
     #[command(flatten)]
     pub store: StoreArgs,
+    /// How much is logged on stderr, as JSON lines: off, error, info or debug [default: off on a terminal, error with
+    /// --quiet, else info]
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<LogLevel>,
+    /// Log the text of questions and answers as well
+    #[arg(long)]
+    pub log_texts: bool,
     /// Say nothing on stderr but errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
 impl ServeArgs {
+    /// How much is logged.
+    pub fn log_level(&self) -> LogLevel {
+        self.log.unwrap_or_else(|| match (self.quiet, std::io::stderr().is_terminal()) {
+            (true, _) => LogLevel::Error,
+            (false, true) => LogLevel::Off,
+            (false, false) => LogLevel::Info,
+        })
+    }
     /// The file of the keys.
     pub fn key_file(&self) -> Result<PathBuf> {
         match &self.keys {

@@ -1,0 +1,178 @@
+//! What there is to count: runs, calls, tokens, money and refusals, for Prometheus.
+//!
+//! **Invariant:** the values of a label are bounded: agents and tools that the service knows, words of its own.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::describe::Lists;
+use crate::pool::read;
+use crate::problem::{Kind, Problem, Result};
+use crate::service::Shared;
+use planwright::journal::Query;
+use planwright::machine::Usage;
+use planwright::spec::Money;
+
+type Labels<const N: usize> = [(&'static str, String); N];
+type Counts<const N: usize> = Family<Labels<N>, Counter>;
+type Durations<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+
+pub(crate) struct Figures {
+    registry: Registry,
+    /// The agents and tools that a label may name.
+    known: HashSet<String>,
+    runs: Counts<2>,
+    replans: Counts<1>,
+    model_calls: Durations<2>,
+    tool_calls: Durations<2>,
+    tokens: Counts<2>,
+    cost: Family<Labels<1>, Counter<f64, AtomicU64>>,
+    refusals: Counts<1>,
+    requests: Durations<3>,
+    under_way: Gauge,
+    in_line: Gauge,
+    waiting: Gauge,
+    streams: Gauge,
+}
+
+/// From a millisecond to two minutes.
+fn durations() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 3.3, 11))
+}
+
+fn histograms<const N: usize>() -> Durations<N> {
+    Family::new_with_constructor(durations as fn() -> Histogram)
+}
+
+impl Figures {
+    /// Nothing counted yet.
+    pub fn new(known: HashSet<String>) -> Self {
+        let mut registry = Registry::with_prefix("planwright");
+        let (runs, replans, tokens, refusals) =
+            (Counts::default(), Counts::default(), Counts::default(), Counts::default());
+        let (model_calls, tool_calls, requests) = (histograms(), histograms(), histograms());
+        let cost = Family::default();
+        let (under_way, in_line) = (Gauge::default(), Gauge::default());
+        let (waiting, streams) = (Gauge::default(), Gauge::default());
+        registry.register("runs", "Runs that came to an end or a stop", runs.clone());
+        registry.register("replans", "New plans after a rejection or a failed step", replans.clone());
+        registry.register("model_call_seconds", "Model calls", model_calls.clone());
+        registry.register("tool_call_seconds", "Tool calls", tool_calls.clone());
+        registry.register("tokens", "Tokens that models read and wrote", tokens.clone());
+        registry.register("cost", "Money, in the currency of the prices", cost.clone());
+        registry.register("refusals", "Requests that were refused, by status", refusals.clone());
+        registry.register("request_seconds", "Requests", requests.clone());
+        registry.register("runs_under_way", "Runs under way", under_way.clone());
+        registry.register("runs_in_line", "Runs that wait in line", in_line.clone());
+        registry.register("threads_waiting", "Threads that wait for a person", waiting.clone());
+        registry.register("streams_open", "Streams of events that are open", streams.clone());
+        Figures {
+            registry,
+            known,
+            runs,
+            replans,
+            model_calls,
+            tool_calls,
+            tokens,
+            cost,
+            refusals,
+            requests,
+            under_way,
+            in_line,
+            waiting,
+            streams,
+        }
+    }
+
+    fn known(&self, name: &str) -> String {
+        self.known.get(name).cloned().unwrap_or_else(|| "other".to_owned())
+    }
+
+    /// A run came to an end, or to a stop that can be gone on from.
+    pub fn count_run(&self, agent: &str, outcome: &str) {
+        let labels = [("agent", self.known(agent)), ("outcome", outcome.to_owned())];
+        self.runs.get_or_create(&labels).inc();
+    }
+
+    pub fn count_replan(&self, agent: &str) {
+        self.replans.get_or_create(&[("agent", self.known(agent))]).inc();
+    }
+
+    pub fn count_model_call(&self, agent: &str, outcome: &str, duration: Duration) {
+        let labels = [("agent", self.known(agent)), ("outcome", outcome.to_owned())];
+        self.model_calls.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    pub fn count_tool_call(&self, tool: &str, outcome: &str, duration: Duration) {
+        let labels = [("tool", self.known(tool)), ("outcome", outcome.to_owned())];
+        self.tool_calls.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    pub fn count_spent(&self, agent: &str, usage: Usage, cost: Option<Money>) {
+        let counts =
+            [("read", usage.input_tokens), ("written", usage.output_tokens), ("cached", usage.cached_tokens)];
+        for (kind, tokens) in counts.into_iter().filter(|(_, tokens)| *tokens > 0) {
+            self.tokens
+                .get_or_create(&[("agent", self.known(agent)), ("kind", kind.to_owned())])
+                .inc_by(tokens);
+        }
+        if let Some(cost) = cost {
+            let labels = [("agent", self.known(agent))];
+            self.cost.get_or_create(&labels).inc_by(cost.nanos() as f64 / 1e9);
+        }
+    }
+
+    /// A request was answered. `path` is a template.
+    pub fn count_request(&self, method: &str, path: &str, status: u16, duration: Duration) {
+        let labels =
+            [("method", method.to_owned()), ("path", path.to_owned()), ("status", status.to_string())];
+        self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
+        if matches!(status, 401 | 403 | 408 | 413 | 429) {
+            self.refusals.get_or_create(&[("status", status.to_string())]).inc();
+        }
+    }
+}
+
+/// What was counted since the start, for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "health",
+    responses((status = 200, body = String, content_type = "application/openmetrics-text"), Lists)
+)]
+pub(crate) async fn show_metrics(State(service): State<Shared>) -> Result<impl IntoResponse> {
+    let text = read(move || {
+        let figures = &service.figures;
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let (under_way, in_line) = service.pool.load();
+        figures.under_way.set(count(under_way));
+        figures.in_line.set(count(in_line));
+        figures.streams.set(count(service.live.streams()));
+        let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
+        let mut query = Query { statuses, limit: 1000, ..Query::default() };
+        let mut waiting = 0;
+        loop {
+            let page = service.threads().list(&query)?;
+            waiting += page.len();
+            match page.last() {
+                Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
+                _ => break,
+            }
+        }
+        figures.waiting.set(count(waiting));
+        let mut text = String::new();
+        encode(&mut text, &figures.registry).map_err(|error| Problem::new(Kind::Store, error.to_string()))?;
+        Ok(text)
+    });
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text.await?))
+}

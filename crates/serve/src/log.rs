@@ -1,0 +1,112 @@
+//! The log: JSON lines on stderr, a line for each request, effect and run.
+//!
+//! **Invariant:** what comes from outside stands in a line as a JSON text, or not at all: of a path there is its
+//! template.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::level_filters::LevelFilter;
+use tracing::{error, info};
+
+use crate::service::Shared;
+use planwright::journal::system::random_id;
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What went wrong here.
+    Error,
+    /// Each request, effect and run as well.
+    Info,
+    /// Each phase as well.
+    Debug,
+}
+
+impl FromStr for LogLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(LogLevel::Off),
+            "error" => Ok(LogLevel::Error),
+            "info" => Ok(LogLevel::Info),
+            "debug" => Ok(LogLevel::Debug),
+            _ => Err(format!("expected off, error, info or debug, found {text:?}")),
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LogLevel::Off => "off",
+            LogLevel::Error => "error",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+        })
+    }
+}
+
+/// Begins to log, for as long as the process lives.
+pub(crate) fn begin_log(level: LogLevel) {
+    let most = match level {
+        LogLevel::Off => return,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+    };
+    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_target(false).with_max_level(most);
+    // A process that has a log already keeps it.
+    let _ = tracing::subscriber::set_global_default(lines.with_writer(std::io::stderr).finish());
+}
+
+tokio::task_local! {
+    /// The id of the request that is answered.
+    static REQUEST: String;
+}
+
+/// The id of the request that is answered; empty where something goes on by itself.
+pub(crate) fn request_id() -> String {
+    REQUEST.try_with(String::clone).unwrap_or_default()
+}
+
+const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id that a request names, if it is one: at most 128 characters of visible ASCII.
+fn named(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(&HEADER)?.to_str().ok()?;
+    let is_id = (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+    is_id.then(|| id.to_owned())
+}
+
+/// Logs and counts a request, and sends its id back.
+pub(crate) async fn note(State(service): State<Shared>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let id = named(request.headers()).unwrap_or_else(|| format!("{:016x}", random_id()));
+    let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let method = match request.method().as_str() {
+        known @ ("GET" | "POST" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
+        _ => "other".to_owned(),
+    };
+    let mut response = REQUEST.scope(id.clone(), next.run(request)).await;
+    let (status, duration) = (response.status().as_u16(), began.elapsed());
+    service.figures.count_request(&method, &path, status, duration);
+    let duration_ms = duration.as_secs_f64() * 1000.0;
+    match status {
+        500.. => error!(request_id = id, method, path, status, duration_ms, "request"),
+        _ => info!(request_id = id, method, path, status, duration_ms, "request"),
+    }
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(HEADER, id);
+    }
+    response
+}

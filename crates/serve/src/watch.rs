@@ -1,0 +1,215 @@
+//! What a run does, for who looks after the service: where each stands, a line of the log for each effect, and the
+//! figures.
+//!
+//! **Invariant:** a log line holds no question and no answer unless that was asked for, and nothing unescaped.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tracing::{Level, debug, enabled, info};
+use utoipa::ToSchema;
+
+use crate::live::Running;
+use crate::problem::Problem;
+use crate::reply::Told;
+use crate::service::Service;
+use planwright::journal::ThreadId;
+use planwright::journal::system::now_ms;
+use planwright::machine::{EffectId, PhaseName, TraceLine, Usage};
+use planwright::ports::{Answer, Observer, Signal, Span};
+use planwright::prompt::RequestBody;
+use planwright::spec::{CompiledSpec, Money, Price};
+
+/// A run under way.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct RunLine {
+    /// The thread.
+    pub thread: String,
+    /// The agent.
+    pub agent: String,
+    /// Since when, in milliseconds since 1970.
+    pub since: u64,
+    /// The phase that it is in.
+    #[schema(value_type = Option<String>)]
+    pub phase: Option<PhaseName>,
+}
+
+/// The runs under way.
+#[derive(Default)]
+pub(crate) struct Runs {
+    lines: Mutex<BTreeMap<u64, RunLine>>,
+}
+
+impl Runs {
+    pub fn lines(&self) -> Vec<RunLine> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, RunLine>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run that is watched: by those who follow its thread, and for the log and the figures.
+pub(crate) struct Watched<'a> {
+    service: &'a Service,
+    live: &'a Running,
+    thread: &'a ThreadId,
+    request: String,
+    began: Instant,
+    number: u64,
+    agent: OnceCell<(String, BTreeMap<String, Price>)>,
+    turn: Cell<u32>,
+    phase: Cell<Option<PhaseName>>,
+    /// What is asked of whom and not answered yet.
+    asked: RefCell<BTreeMap<EffectId, Asked>>,
+}
+
+enum Asked {
+    Model,
+    Tool(String),
+    Other,
+}
+
+impl<'a> Watched<'a> {
+    pub fn new(service: &'a Service, live: &'a Running, thread: &'a ThreadId, request: String) -> Self {
+        let (agent, asked) = (OnceCell::new(), RefCell::default());
+        let (turn, phase, began) = (Cell::new(0), Cell::new(None), Instant::now());
+        Watched {
+            service,
+            live,
+            thread,
+            request,
+            began,
+            number: service.next_run(),
+            agent,
+            turn,
+            phase,
+            asked,
+        }
+    }
+
+    /// The run is of this agent.
+    pub fn begin(&self, compiled: &CompiledSpec) {
+        let spec = compiled.spec();
+        let _ = self.agent.set((spec.name.clone(), spec.prices.clone()));
+        let line = RunLine {
+            thread: self.thread.to_string(),
+            agent: spec.name.clone(),
+            since: now_ms(),
+            phase: None,
+        };
+        self.service.runs.lock().insert(self.number, line);
+    }
+
+    fn agent(&self) -> &str {
+        self.agent.get().map_or("", |(name, _)| name)
+    }
+
+    /// The run came to an end or a stop.
+    pub fn end<T: Told>(self, done: &Result<T, Problem>) {
+        // Where it was not known whose run it is, none began.
+        if self.agent.get().is_none() {
+            return;
+        }
+        let told = done.as_ref().map(Told::told);
+        let outcome = told.as_ref().map_or_else(|problem| problem.word(), |(status, ..)| status);
+        self.service.figures.count_run(self.agent(), outcome);
+        let texts = told.as_ref().ok().filter(|_| self.service.log_texts);
+        info!(
+            request_id = self.request,
+            thread = self.thread.as_str(),
+            turn = self.turn.get(),
+            agent = self.agent(),
+            outcome,
+            duration_ms = milliseconds(self.began.elapsed()),
+            question = texts.map(|texts| texts.1),
+            answer = texts.and_then(|texts| texts.2),
+            "run"
+        );
+    }
+
+    fn answered(&self, span: Span<'_>, answer: Answer<'_>) {
+        let asked = self.asked.borrow_mut().remove(&span.effect);
+        let outcome = answer.failure.unwrap_or(if answer.cached { "cached" } else { "ok" });
+        let figures = &self.service.figures;
+        match asked {
+            Some(Asked::Model) => figures.count_model_call(self.agent(), outcome, answer.duration),
+            Some(Asked::Tool(tool)) => figures.count_tool_call(&tool, outcome, answer.duration),
+            _ => {}
+        }
+        let usage = answer.usage.unwrap_or_default();
+        let cost = (!usage.is_zero()).then(|| self.cost(usage)).flatten();
+        figures.count_spent(self.agent(), usage, cost);
+        if enabled!(Level::INFO) {
+            self.log(span, answer, outcome, cost);
+        }
+    }
+
+    /// What tokens cost, by the price of the model that answers here.
+    fn cost(&self, usage: Usage) -> Option<Money> {
+        let (_, prices) = self.agent.get()?;
+        let price = prices.get(self.service.model())?;
+        Some(price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens))
+    }
+
+    fn log(&self, span: Span<'_>, answer: Answer<'_>, outcome: &str, cost: Option<Money>) {
+        if self.turn.get() == 0 {
+            let turns = self.service.threads().store().turns(self.thread);
+            self.turn.set(turns.unwrap_or_default());
+        }
+        info!(
+            request_id = self.request, thread = span.thread, turn = self.turn.get(), agent = self.agent(),
+            effect = %span.effect, asked = span.asked, phase = self.phase.get().map(|phase| phase.to_string()),
+            duration_ms = milliseconds(answer.duration), outcome,
+            tokens_read = answer.usage.map(|usage| usage.input_tokens),
+            tokens_written = answer.usage.map(|usage| usage.output_tokens),
+            cost = cost.map(|cost| cost.to_string()), "effect"
+        );
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+impl Observer for Watched<'_> {
+    fn notice(&self, signal: Signal<'_>) {
+        match signal {
+            Signal::Asked { span, request } => {
+                let asked = match request {
+                    RequestBody::Model { .. } => Asked::Model,
+                    RequestBody::Tool { tool, .. } => Asked::Tool(tool.clone()),
+                    _ => Asked::Other,
+                };
+                self.asked.borrow_mut().insert(span.effect, asked);
+            }
+            Signal::Answered { span, answer } => self.answered(span, answer),
+            Signal::Entered(phase) => {
+                self.phase.set(Some(phase));
+                if let Some(line) = self.service.runs.lock().get_mut(&self.number) {
+                    line.phase = Some(phase);
+                }
+                debug!(request_id = self.request, thread = self.thread.as_str(), phase = %phase, "phase");
+            }
+            Signal::Traced(TraceLine::ReplanTrigger { .. }) => {
+                self.service.figures.count_replan(self.agent())
+            }
+            _ => {}
+        }
+        self.live.notice(signal);
+    }
+
+    fn wants_tokens(&self) -> bool {
+        self.live.wants_tokens()
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.service.runs.lock().remove(&self.number);
+    }
+}
