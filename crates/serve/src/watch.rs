@@ -182,7 +182,7 @@ impl Observer for Watched<'_> {
             Signal::Asked { span, request } => {
                 let asked = match request {
                     RequestBody::Model { .. } => Asked::Model,
-                    RequestBody::Tool { tool, .. } => Asked::Tool(tool.clone()),
+                    RequestBody::Tool { tool, .. } => Asked::Tool(tool.to_string()),
                     _ => Asked::Other,
                 };
                 self.asked.borrow_mut().insert(span.effect, asked);
