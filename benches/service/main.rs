@@ -56,13 +56,13 @@ fn library(folder: &Path) -> f64 {
     let settings = Settings::resolve(&overrides, None, None).expect("settings");
     let prepared = choice().prepare(&settings, None, None).expect("an agent");
     let run = |nth: usize| {
-        let stored = place.thread_of(&threads, format!("t{}", nth % 100).parse().expect("a name"));
+        let stored = place.thread_of(&threads, format!("t{nth}").parse().expect("a name"));
         let now = time_for(prepared.agent.compiled().policy());
         let input = Input { now, outline: prepared.outline.clone(), ..Input::question(QUESTION) };
         let ended = stored.threads.at(&stored.thread).ask_with(&prepared.agent, input).expect("a run");
         assert_eq!(ended.counters().replans, 1);
     };
-    run(0);
+    run(RUNS);
     let (cpu, began) = (cpu_of(std::process::id()), Instant::now());
     let took = (0..RUNS).map(|nth| timed(|| run(nth))).collect();
     row("in the library, one by one", took, began.elapsed(), cpu_of(std::process::id()) - cpu)
@@ -72,10 +72,9 @@ fn library(folder: &Path) -> f64 {
 fn service(folder: &Path) -> f64 {
     let service = Service::start(&folder.join("service.db"), &[]);
     let mut client = Client::of(&service.address);
-    client.ask("t0", QUESTION);
+    client.ask("first", QUESTION);
     let (cpu, began) = (service.cpu(), Instant::now());
-    let took =
-        (0..RUNS).map(|nth| timed(|| drop(client.ask(&format!("t{}", nth % 100), QUESTION)))).collect();
+    let took = (0..RUNS).map(|nth| timed(|| drop(client.ask(&format!("t{nth}"), QUESTION)))).collect();
     row("over HTTP, one by one", took, began.elapsed(), service.cpu() - cpu)
 }
 

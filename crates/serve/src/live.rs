@@ -14,7 +14,7 @@ use planwright::journal::ThreadId;
 use planwright::ports::{Observer, Signal};
 
 /// How many notes a watcher may be behind. One that is further behind reads too slowly.
-const ROOM: usize = 1024;
+const ROOM: usize = 256;
 
 /// What those who watch a thread are told.
 #[derive(Clone)]

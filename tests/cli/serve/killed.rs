@@ -89,7 +89,8 @@ impl World {
     }
 }
 
-/// Asks all that were not told an answer yet, at once, and gives what they were told.
+/// Asks all that were not told an answer yet, at once, under the key that each of them has, and keeps what they were
+/// told.
 fn ask_all(address: &str, told: &Mutex<HashMap<usize, String>>) {
     std::thread::scope(|scope| {
         for nth in (0..RUNS).filter(|nth| !told.lock().unwrap().contains_key(nth)).collect::<Vec<_>>() {
@@ -98,15 +99,14 @@ fn ask_all(address: &str, told: &Mutex<HashMap<usize, String>>) {
                     json!({"message": format!("송금 {nth}"), "thread_id": format!("t{nth}")}).to_string();
                 let agent: ureq::Agent =
                     ureq::Agent::config_builder().http_status_as_error(false).build().into();
-                // One that is on record goes on by itself: asked again it would be another turn.
-                let known = agent.get(format!("{address}/threads/t{nth}")).call();
-                match known.map(|known| known.status().as_u16()) {
-                    Ok(404) => {}
-                    Ok(200) | Err(_) => return,
-                    Ok(status) => panic!("{status}"),
-                }
                 // A connection that breaks off tells nothing.
-                let Ok(mut response) = agent.post(format!("{address}/chat")).send(body) else { return };
+                let Ok(mut response) = agent
+                    .post(format!("{address}/chat"))
+                    .header("idempotency-key", format!("pay-{nth}"))
+                    .send(body)
+                else {
+                    return;
+                };
                 let Ok(text) = response.body_mut().read_to_string() else { return };
                 let reply: Value = serde_json::from_str(&text).unwrap();
                 assert!(response.status().as_u16() != 500, "{reply}");
@@ -152,13 +152,14 @@ fn service_killed_amid_fifty_runs_again_and_again_loses_nothing_and_pays_nothing
         waits += 1;
         assert!(waits < 1_200, "{}", service.get("/threads?limit=1000", 200));
     }
-    // Those of which nothing was on record are asked for the first time.
+    // Those of which nothing was on record are asked for the first time. The others are told what came of it.
     ask_all(&service.address, &told);
     let (mut done, mut in_doubt) = (0, 0);
     for nth in 0..RUNS {
         let shown = service.get(&format!("/threads/t{nth}"), 200);
         let turns = shown["turns"].as_array().unwrap();
-        let turn = turns.last().unwrap();
+        assert_eq!(turns.len(), 1, "{shown}");
+        let turn = &turns[0];
         let paid =
             |part: u32| world.paid.lock().unwrap().get(&format!("송금 {nth} {part}")).copied().unwrap_or(0);
         let expected = format!("paid for 송금 {nth}");
@@ -183,6 +184,7 @@ fn service_killed_amid_fifty_runs_again_and_again_loses_nothing_and_pays_nothing
         }
     }
     assert!(done > 0 && in_doubt > 0, "{done} done, {in_doubt} in doubt");
+    assert_eq!(told.lock().unwrap().len(), done, "whose payment was made is told so");
     home.check(&["threads", "check"], 0);
 }
 
