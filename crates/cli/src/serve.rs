@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::args::{KeysCommand, ServeArgs, ServeCommand};
 use crate::indexing::show_index_progress;
 use crate::{out, text};
-use planwright_app::{Result, Settings};
+use planwright_app::{Error, Result, Settings};
 use planwright_serve::{Announce, Key, KeyFile, LogLevel, Options, Right};
 
 struct Terminal {
@@ -36,6 +36,11 @@ impl Announce for Terminal {
 pub fn serve(args: &ServeArgs) -> Result<()> {
     if let Some(ServeCommand::Keys { command }) = &args.command {
         return keys(&KeyFile::at(args.key_file()?), command);
+    }
+    // Where it is named it is meant: without it anybody could ask.
+    if let Some(path) = args.keys.as_ref().filter(|path| !path.exists()) {
+        let problem = format!("--keys: {}: there is no such file", path.display());
+        return Err(Error::unusable(problem).hint("`planwright serve keys new` with the same --keys makes it"));
     }
     let in_words = !args.quiet && args.log_level() == LogLevel::Off;
     let progress = Some(()).filter(|()| in_words).map(|()| show_index_progress());

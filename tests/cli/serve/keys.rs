@@ -54,6 +54,7 @@ fn key_is_shown_once_and_kept_as_its_sha_256_and_is_good_until_it_is_removed() {
     ] {
         home.refuses(&[&["serve", "keys", "new"], args].concat(), &[says]);
     }
+    home.refuses(&["serve", "--keys", "none.json"], &["--keys: none.json: there is no such file"]);
     let service = Service::start(&home, &["--offline"]);
     let status = |headers: &[(&str, &str)], path: &str| service.send("GET", path, "", headers).0;
     let bearer = |key: &str| format!("Bearer {key}");

@@ -20,7 +20,7 @@ pub struct ServeArgs {
     pub listen: SocketAddr,
     /// The file of the keys [default: beside the store, such as threads.keys.json]
     #[arg(long, global = true, value_name = "FILE")]
-    keys: Option<PathBuf>,
+    pub keys: Option<PathBuf>,
     /// Let anybody ask who reaches an address that is not loopback, though there are no keys
     #[arg(long)]
     pub allow_anonymous: bool,
