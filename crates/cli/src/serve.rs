@@ -40,7 +40,9 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     // Where it is named it is meant: without it anybody could ask.
     if let Some(path) = args.keys.as_ref().filter(|path| !path.exists()) {
         let problem = format!("--keys: {}: there is no such file", path.display());
-        return Err(Error::unusable(problem).hint("`planwright serve keys new` with the same --keys makes it"));
+        return Err(
+            Error::unusable(problem).hint("`planwright serve keys new` with the same --keys makes it")
+        );
     }
     let in_words = !args.quiet && args.log_level() == LogLevel::Off;
     let progress = Some(()).filter(|()| in_words).map(|()| show_index_progress());
