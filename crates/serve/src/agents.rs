@@ -95,11 +95,15 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Named {
 }
 
 impl Named {
-    fn spec(&self, service: &Service) -> Result<Spec> {
+    pub fn name(&self, service: &Service) -> Result<&str> {
         match service.agent_names().contains(&self.0) {
-            true => service.spec_of(&self.0),
+            true => Ok(&self.0),
             false => Err(service.no_such_agent(&self.0)),
         }
+    }
+
+    fn spec(&self, service: &Service) -> Result<Spec> {
+        service.spec_of(self.name(service)?)
     }
 
     fn compile(&self, service: &Service) -> Result<CompiledSpec> {

@@ -77,6 +77,11 @@ impl Caller {
         !self.prefix.is_empty()
     }
 
+    /// The name of a thread of this request, as they know it.
+    pub fn show(&self, stored: &ThreadId) -> String {
+        self.own(stored.as_str()).unwrap_or_default()
+    }
+
     /// The name of a thread of theirs, as they know it.
     fn own(&self, stored: &str) -> Option<String> {
         stored.strip_prefix(&self.prefix).map(str::to_owned)

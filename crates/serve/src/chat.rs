@@ -20,10 +20,10 @@ use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::{Service, Shared, Under};
 use planwright::driver::{Stopped, time_for};
-use planwright::journal::ThreadId;
-use planwright::machine::{EffectKind, HumanAnswer, Input};
+use planwright::journal::{Asked, ThreadId};
+use planwright::machine::{EffectKind, HumanAnswer, Input, Turn};
 use planwright_app::shapes::{PlanStep, Step, StreamEvent, ThreadName};
-use planwright_app::{Pending, RunLocation, StoredThread};
+use planwright_app::{Pending, RunLocation, ShownTurn, StoredThread};
 
 /// A question.
 #[derive(Deserialize, Serialize, ToSchema)]
@@ -67,17 +67,29 @@ pub(crate) async fn chat(
         if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
             return Ok(told);
         }
-        let prepared = service.agent(request.agent.as_deref())?;
-        let now = time_for(prepared.agent.compiled().policy());
-        let input =
-            Input { now, outline: prepared.outline.clone(), ..Input::question(request.message.trim()) };
-        match under.handle(stored, &prepared.agent).asked_as(asked).ask_with(&prepared.agent, input) {
-            // What the thread waits for is said instead.
-            Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.last_turn(stored)?),
-            Err(stopped) => Err(stopped.into()),
-        }
+        let agent = request.agent.as_deref();
+        ask(service, stored, under, asked, agent, request.message.trim(), Vec::new())
     })
     .await
+}
+
+/// Asks as the next turn. What the thread waits for is said instead.
+pub(crate) fn ask(
+    service: &Service,
+    stored: &StoredThread,
+    under: &Under<'_>,
+    asked: Option<Asked>,
+    agent: Option<&str>,
+    question: &str,
+    history: Vec<Turn>,
+) -> Result<ChatReply> {
+    let prepared = service.agent(agent)?;
+    let now = time_for(prepared.agent.compiled().policy());
+    let input = Input { now, history, outline: prepared.outline.clone(), ..Input::question(question) };
+    match under.handle(stored, &prepared.agent).asked_as(asked).ask_with(&prepared.agent, input) {
+        Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.last_turn(stored)?),
+        Err(stopped) => Err(stopped.into()),
+    }
 }
 
 /// Performs a run and gives the reply to it, or a stream of what happens in it once it has begun.
@@ -126,7 +138,10 @@ pub(crate) struct HitlRequest {
 }
 
 impl HitlRequest {
-    fn answer(&mut self) -> Result<HumanAnswer> {
+    pub fn answer(&mut self, service: &Service) -> Result<HumanAnswer> {
+        for (place, said) in [("$.response", &self.response), ("$.reject", &self.reject)] {
+            said.iter().try_for_each(|text| service.check_length(place, text))?;
+        }
         let steps = self.edit.take().map(serde_json::from_value);
         let steps = steps.transpose().map_err(|error| {
             Problem::new(Kind::Input, format!("$.edit: expected a list of plan steps: {error}"))
@@ -162,11 +177,8 @@ pub(crate) async fn answer(
     headers: HeaderMap,
     Body(mut request): Body<HitlRequest>,
 ) -> Result<Response> {
-    for (place, said) in [("$.response", &request.response), ("$.reject", &request.reject)] {
-        said.iter().try_for_each(|text| service.check_length(place, text))?;
-    }
     let asked = asked_once(&caller, &headers, &request)?;
-    let (answer, thread) = (request.answer()?, caller.thread("$.thread_id", &request.thread_id)?);
+    let (answer, thread) = (request.answer(&service)?, caller.thread("$.thread_id", &request.thread_id)?);
     let begin = wants_stream(&headers).then_some(Begin::Here);
     reply(&service, &caller, thread, begin, move |service, stored, under| {
         if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
@@ -221,6 +233,18 @@ pub(crate) struct PlanReply {
     is_waiting_human: bool,
 }
 
+impl PlanReply {
+    pub fn of(stored: &StoredThread, turn: ShownTurn) -> Self {
+        PlanReply {
+            thread_id: stored.thread.to_string(),
+            turn: turn.turn,
+            plan: turn.plan,
+            current_step: turn.current_step,
+            is_waiting_human: turn.is_waiting_human,
+        }
+    }
+}
+
 /// The plan that a thread is at.
 #[utoipa::path(
     get, path = "/plan/{thread_id}", tag = "chat", params(("thread_id" = ThreadName, Path, description = "The thread")),
@@ -232,14 +256,7 @@ pub(crate) async fn show_plan(
 ) -> Result<Json<PlanReply>> {
     read(move || {
         let stored = service.known_thread(thread)?;
-        let turn = service.last_turn(&stored)?;
-        Ok(Json(PlanReply {
-            thread_id: stored.thread.to_string(),
-            turn: turn.turn,
-            plan: turn.plan,
-            current_step: turn.current_step,
-            is_waiting_human: turn.is_waiting_human,
-        }))
+        Ok(Json(PlanReply::of(&stored, service.last_turn(&stored)?)))
     })
     .await
 }

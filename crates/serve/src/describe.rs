@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Extension;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::content::ContentBuilder;
@@ -14,6 +14,7 @@ use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, OpenApi};
 
 use crate::guard::is_open_path;
+use crate::openai_error::{OpenAiError, error_of, status_of};
 use crate::problem::{Kind, Problem};
 
 #[derive(OpenApi)]
@@ -22,7 +23,7 @@ use crate::problem::{Kind, Problem};
         title = "planwright",
         description = "Threads of LLM agents on an explicit state machine: asked, answered, looked at.",
     ),
-    components(schemas(Problem))
+    components(schemas(Problem, OpenAiError))
 )]
 pub(crate) struct Description;
 
@@ -75,26 +76,49 @@ pub(crate) async fn describe_interface(Extension(Document(text)): Extension<Docu
 /// What any request may be answered with.
 const ANYWHERE: [Kind; 4] = [Kind::NoKey, Kind::Forbidden, Kind::Late, Kind::TooOften];
 
-fn describe(kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
-    let mut by_status: BTreeMap<String, Vec<Kind>> = BTreeMap::new();
-    for kind in ANYWHERE.iter().chain(kinds) {
-        by_status.entry(kind.status().as_u16().to_string()).or_default().push(*kind);
-    }
-    by_status.into_iter().map(|(status, kinds)| (status, describe_status(&kinds).into())).collect()
+/// How a door writes its problems.
+struct Form {
+    content_type: &'static str,
+    /// The name of the schema.
+    schema: &'static str,
+    status: fn(StatusCode) -> StatusCode,
+    write: fn(&Problem) -> Value,
 }
 
-fn describe_status(kinds: &[Kind]) -> Response {
+const PROBLEM: Form = Form {
+    content_type: "application/problem+json",
+    schema: "Problem",
+    status: |status| status,
+    write: |problem| json!(problem),
+};
+
+const OPENAI: Form = Form {
+    content_type: "application/json",
+    schema: "OpenAiError",
+    status: status_of,
+    write: |problem| error_of(&json!(problem)),
+};
+
+/// The problems of a path, in the form of its door.
+fn describe(form: &Form, kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
+    let mut by_status: BTreeMap<String, Vec<Kind>> = BTreeMap::new();
+    for kind in ANYWHERE.iter().chain(kinds) {
+        by_status.entry((form.status)(kind.status()).as_u16().to_string()).or_default().push(*kind);
+    }
+    by_status.into_iter().map(|(status, kinds)| (status, describe_status(form, &kinds).into())).collect()
+}
+
+fn describe_status(form: &Form, kinds: &[Kind]) -> Response {
     let titles: Vec<&str> = kinds.iter().map(|kind| kind.title()).collect();
     let examples = kinds.iter().map(|kind| {
         let problem = Problem::new(*kind, "what is wrong here, and where");
-        (kind.word(), ExampleBuilder::new().value(Some(json!(problem))).build())
+        (kind.word(), ExampleBuilder::new().value(Some((form.write)(&problem))).build())
     });
     let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name("Problem")))
+        .schema(Some(Ref::from_schema_name(form.schema)))
         .examples_from_iter(examples)
         .build();
-    let response =
-        ResponseBuilder::new().description(titles.join("; ")).content("application/problem+json", content);
+    let response = ResponseBuilder::new().description(titles.join("; ")).content(form.content_type, content);
     let seconds = ObjectBuilder::new().schema_type(Type::Integer);
     match kinds.iter().any(|kind| kind.may_be_tried_again()) {
         true => response.header("Retry-After", HeaderBuilder::new().schema(seconds).build()).build(),
@@ -103,13 +127,13 @@ fn describe_status(kinds: &[Kind]) -> Response {
 }
 
 macro_rules! problems {
-    ($($(#[$about:meta])* $name:ident: $($kind:ident),*;)*) => {$(
+    ($($(#[$about:meta])* $name:ident, $form:ident: $($kind:ident),*;)*) => {$(
         $(#[$about])*
         pub(crate) struct $name;
 
         impl IntoResponses for $name {
             fn responses() -> BTreeMap<String, RefOr<Response>> {
-                describe(&[$(Kind::$kind),*])
+                describe(&$form, &[$(Kind::$kind),*])
             }
         }
     )*};
@@ -117,17 +141,23 @@ macro_rules! problems {
 
 problems! {
     /// The problems of what needs neither a store nor an agent.
-    Refuses: ;
+    Refuses, PROBLEM: ;
     /// The problems of what reads many threads.
-    Lists: Input, TooMuch, Store;
+    Lists, PROBLEM: Input, TooMuch, Store;
     /// The problems of what reads one thread.
-    Reads: NoThread, NoTurn, Input, TooMuch, Store;
+    Reads, PROBLEM: NoThread, NoTurn, Input, TooMuch, Store;
     /// The problems of what reads an agent.
-    ReadsAgent: NoAgent, Input;
+    ReadsAgent, PROBLEM: NoAgent, Input;
     /// The problems of what changes a thread.
-    Changes: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, TooLarge, Input, Store;
+    Changes, PROBLEM: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, TooLarge, Input, Store;
     /// The problems of what lets a thread run.
-    Runs: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
+    Runs, PROBLEM: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
     /// The problems of what says whether the service is ready.
-    Readiness: NotReady;
+    Readiness, PROBLEM: NotReady;
+    /// The problems of what lists the models.
+    ListsModels, OPENAI: ;
+    /// The problems of what reads a model.
+    ReadsModel, OPENAI: NoAgent, Input;
+    /// The problems of a completion.
+    Completes, OPENAI: NoAgent, Busy, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
 }

@@ -1,6 +1,7 @@
 //! Streams of events as `text/event-stream`.
 
 use std::convert::Infallible;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::extract::State;
@@ -47,13 +48,42 @@ pub(crate) fn stream(
     let begin = json!({"thread_id": thread, "turn": from.turn});
     let begin = event("thread", &caller.tell(begin)).id(from.to_string()).retry(RETRY);
     let mut state = (Some(begin), items);
-    let events = futures_util::stream::poll_fn(move |context| match state.0.take() {
-        Some(begin) => std::task::Poll::Ready(Some(Ok::<_, Infallible>(begin))),
-        None => state.1.poll_recv(context).map(|item| Some(Ok(of_item(&caller, item?)))),
+    send(move |context| match state.0.take() {
+        Some(begin) => Poll::Ready(Some(begin)),
+        None => state.1.poll_recv(context).map(|item| Some(of_item(&caller, item?))),
+    })
+}
+
+fn send(mut next: impl FnMut(&mut Context<'_>) -> Poll<Option<Event>> + Send + Unpin + 'static) -> Response {
+    let events = futures_util::stream::poll_fn(move |context| {
+        next(context).map(|event| Some(Ok::<_, Infallible>(event?)))
     });
     let alive = KeepAlive::new().interval(HEARTBEAT);
     // Proxies hand it on as it comes.
     ([("x-accel-buffering", "no")], Sse::new(events).keep_alive(alive)).into_response()
+}
+
+/// Where the events of another protocol go, as long as somebody takes them in time.
+pub(crate) struct Outlet {
+    sender: mpsc::Sender<Event>,
+    patience: Duration,
+}
+
+impl Outlet {
+    /// Sends the data of an event. Nothing comes of it once nobody takes them.
+    pub async fn send(&self, data: impl ToString) -> Option<()> {
+        self.sender.send_timeout(Event::default().data(data.to_string()), self.patience).await.ok()
+    }
+}
+
+/// A stream in another protocol: what a teller sends.
+pub(crate) fn stream_told<T>(patience: Duration, tell: impl FnOnce(Outlet) -> T) -> Response
+where
+    T: Future<Output = Option<()>> + Send + 'static,
+{
+    let (sender, mut events) = mpsc::channel(1);
+    tokio::spawn(tell(Outlet { sender, patience }));
+    send(move |context| events.poll_recv(context))
 }
 
 /// What the id of an end has behind its place: a client that has seen it need not ask again.

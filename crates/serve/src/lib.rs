@@ -10,6 +10,7 @@ mod accept;
 mod agents;
 mod caller;
 mod chat;
+mod completion;
 mod describe;
 mod events;
 mod feed;
@@ -21,7 +22,10 @@ mod limits;
 mod lists;
 mod live;
 mod log;
+mod message;
 mod once;
+mod openai;
+mod openai_error;
 mod options;
 mod pool;
 mod problem;
@@ -30,6 +34,7 @@ mod service;
 mod threads;
 mod turns;
 mod watch;
+mod words;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -152,6 +157,9 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(agents::show_agent_toml))
         .routes(routes!(agents::draw_agent))
         .routes(routes!(agents::show_agent_bounds))
+        .routes(routes!(openai::list_models))
+        .routes(routes!(openai::show_model))
+        .routes(routes!(openai::complete))
         .routes(routes!(lives))
         .routes(routes!(is_ready))
         .routes(routes!(figures::show_metrics))
@@ -163,6 +171,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(guard), guard::admit))
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
         .layer(Extension(Document::of(&description)))
+        .layer(middleware::from_fn(openai_error::write_errors))
         .with_state(Arc::clone(service));
     let router = match guard.cors() {
         Some(cors) => router.layer(cors),

@@ -46,6 +46,10 @@ impl Problem {
         self.kind.rsplit(':').next().unwrap_or_default()
     }
 
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
     pub fn detail(&self) -> &str {
         &self.detail
     }
@@ -157,8 +161,7 @@ impl Kind {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let retry_after = self.retry_after;
+        let (status, retry_after) = (self.status(), self.retry_after);
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         if status == StatusCode::UNAUTHORIZED {

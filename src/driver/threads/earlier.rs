@@ -3,7 +3,7 @@
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
 use crate::journal::{Asked, Record, RunStatus, Store, StoreError, ThreadId, fold};
-use crate::machine::Event;
+use crate::machine::{Event, Turn};
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first, five at a time.
 pub const MAX_TURNS: usize = 20;
@@ -98,6 +98,20 @@ pub fn history_until(
         answered.push((turn, said));
     }
     Ok(answered.into_iter().rev().map(|(_, said)| said).collect())
+}
+
+/// The last of what was said, as far as it can be remembered.
+pub(super) fn bound(history: Vec<Turn>) -> Vec<Turn> {
+    let mut room = MAX_HISTORY_BYTES;
+    let last = history.into_iter().rev().take(2 * MAX_TURNS);
+    let kept = last.map_while(|turn| {
+        let content = shorten(turn.content);
+        room = room.checked_sub(content.len())?;
+        Some(Turn { content, ..turn })
+    });
+    let mut kept: Vec<Turn> = kept.collect();
+    kept.reverse();
+    kept
 }
 
 /// A message as it is remembered: cut between characters, with a mark.

@@ -1,6 +1,6 @@
 //! One thread: asked, resumed, answered, resolved, cancelled under its lease.
 
-use super::earlier::{find_asked, history};
+use super::earlier::{bound, find_asked, history};
 use crate::driver::agent::Agent;
 use crate::driver::environment::CancelToken;
 use crate::driver::human_input::{Resolution, find_spent};
@@ -102,7 +102,8 @@ impl<'a> ThreadHandle<'a> {
         self.ask_with(agent, agent.input(question))
     }
 
-    /// Asks a whole input as a new turn. Where the agent remembers, its history is replaced by the thread's.
+    /// Asks a whole input as a new turn. Where the agent remembers, the history of the input is what was said before
+    /// the thread began, as far as that can be remembered; a later turn has the thread's own instead.
     ///
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
@@ -113,7 +114,7 @@ impl<'a> ThreadHandle<'a> {
         agent.check_secrets()?;
         let remembers = agent.compiled().policy().memory == Memory::Thread;
         if remembers {
-            input.history = Vec::new();
+            input.history = bound(input.history);
         }
         let mut leased = LeasedThread::new(self.store, self.thread);
         if self.take_over {
@@ -140,7 +141,7 @@ impl<'a> ThreadHandle<'a> {
                 RunStatus::Done { .. } | RunStatus::Failed { .. } | RunStatus::Damaged { .. } => {}
             }
         }
-        if remembers {
+        if remembers && turns > 0 {
             let turns = history(self.store, self.thread)?.into_iter();
             let turns = turns
                 .flat_map(|(question, answer)| [(Speaker::User, question), (Speaker::Assistant, answer)]);

@@ -12,6 +12,7 @@ mod killed;
 mod load;
 mod logged;
 mod metrics;
+mod openai;
 mod problems;
 mod resources;
 mod streams;
@@ -73,7 +74,9 @@ impl Service {
         let status = response.status().as_u16();
         let kind = response.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
         if status >= 400 {
-            assert_eq!(kind.as_deref(), Some("application/problem+json"), "{text}");
+            let is_openai = path.starts_with("/v1/");
+            let expected = if is_openai { "application/json" } else { "application/problem+json" };
+            assert_eq!(kind.as_deref(), Some(expected), "{text}");
         }
         (status, serde_json::from_str(&text).unwrap_or_default())
     }
