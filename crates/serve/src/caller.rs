@@ -10,7 +10,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 
-use crate::keys::Key;
+use crate::keys::{Key, Right};
 use crate::problem::{Kind, Problem, Result};
 use planwright::journal::ThreadId;
 use planwright_app::new_thread_id;
@@ -22,6 +22,8 @@ pub(crate) struct Caller {
     prefix: String,
     /// The name of their key.
     name: String,
+    /// Whether their key may not answer what a person is asked.
+    may_not_answer: bool,
     /// The threads that the request names, as they are stored.
     named: Arc<Mutex<Vec<ThreadId>>>,
 }
@@ -31,12 +33,21 @@ impl Caller {
     pub fn of(key: &Key) -> Self {
         let owner = key.threads_of.as_ref().unwrap_or(&key.name);
         let prefix = if key.is_admin() { String::new() } else { format!("{owner}:") };
-        Caller { prefix, name: key.name.clone(), ..Caller::default() }
+        let may_not_answer = !key.may(Right::Answer);
+        Caller { prefix, name: key.name.clone(), may_not_answer, ..Caller::default() }
     }
 
     /// The name of their key; empty where there are none.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Refuses an answer that comes where questions are asked, from a key that may only ask.
+    pub fn check_may_answer(&self) -> Result<()> {
+        match self.may_not_answer {
+            true => Err(Problem::new(Kind::Forbidden, "the key may not answer, which this needs")),
+            false => Ok(()),
+        }
     }
 
     /// The thread that they call so. `place` is where the name stands in the request.
@@ -150,7 +161,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::Right;
 
     #[test]
     fn names_are_turned_into_the_callers_own_and_back() {

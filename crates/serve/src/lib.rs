@@ -8,6 +8,8 @@
 
 mod accept;
 mod agents;
+mod agui;
+mod agui_run;
 mod caller;
 mod chat;
 mod completion;
@@ -157,6 +159,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(agents::show_agent_toml))
         .routes(routes!(agents::draw_agent))
         .routes(routes!(agents::show_agent_bounds))
+        .routes(routes!(agui::run_agent))
         .routes(routes!(openai::list_models))
         .routes(routes!(openai::show_model))
         .routes(routes!(openai::complete))

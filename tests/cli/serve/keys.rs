@@ -245,3 +245,27 @@ fn caller_is_told_the_names_they_gave_and_no_others() {
     }
     home.check(&["threads", "show", "alice:송금"], 0);
 }
+
+#[test]
+fn other_doors_take_the_same_keys_and_know_threads_by_the_same_names() {
+    let home = Home::new();
+    let keys = ["run", "run,answer"].map(|may| make_key(&home, &may.replace(',', "-"), &["--may", may]));
+    let service = Service::start(&home, &["--offline"]);
+    let [asks, answers] = keys.map(|key| Client { service: &service, key });
+    let completion = json!({
+        "model": "supervised", "metadata": {"thread_id": "t"},
+        "messages": [{"role": "user", "content": "Compare both offers, and ask me before you conclude."}],
+    });
+    let refused = service.post("/v1/chat/completions", &completion, 401);
+    assert_eq!(refused["error"]["type"], "authentication_error");
+    let reply = asks.expects("POST", "/v1/chat/completions", &completion, 200);
+    assert!(reply["id"] == "chatcmpl-t-1" && !reply.to_string().contains("run:t"), "{reply}");
+    let token =
+        asks.expects("POST", "/chat", &json!({"message": "?", "thread_id": "t"}), 200)["token"].clone();
+    let resume = json!([{"interruptId": token, "status": "resolved", "payload": "go on"}]);
+    let body = json!({"threadId": "t", "runId": "r", "messages": [], "resume": resume});
+    let refused = asks.expects("POST", "/agui", &body, 403);
+    assert!(refused["detail"].as_str().unwrap().contains("may not answer"), "{refused}");
+    let refused = answers.expects("POST", "/agui", &body, 404);
+    assert!(refused["type"] == "urn:planwright:no-such-thread", "{refused}");
+}

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod access;
+mod agui;
 mod answers;
 mod conversation;
 mod described;

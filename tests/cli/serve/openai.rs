@@ -139,13 +139,10 @@ fn pieces_of_a_stream_are_the_answer_also_where_its_words_begin_anew() {
 #[test]
 fn run_that_waits_or_fails_says_so_in_the_message() {
     let home = Home::new();
-    let plan = r#"{"goal": "g", "steps": [{"tool": "hitl", "hitl_question": "계속할까요?"}]}"#;
-    let model = Server::answering(
-        [plan].map(Answer::reply).into_iter().chain(std::iter::repeat_n(Answer::reply("no plan"), 9)),
-    );
-    let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let service = Service::start(&home, &["--offline"]);
+    let question = "Compare both offers, and ask me before you conclude.";
     let body = |thread: &str, model: &str| {
-        let mut body = ask("보고해 줘");
+        let mut body = ask(question);
         (body["metadata"], body["model"]) = (json!({"thread_id": thread}), json!(model));
         body
     };
@@ -153,13 +150,20 @@ fn run_that_waits_or_fails_says_so_in_the_message() {
     let token = service.get("/threads/%EB%B3%B4%EA%B3%A0", 200)["turns"][0]["open"]["token"].clone();
     let message = waiting["choices"][0]["message"]["content"].as_str().unwrap();
     let answer = json!({"thread_id": "보고", "token": token, "response": "…"}).to_string();
-    assert!(message.contains("계속할까요?\n\n") && message.contains("POST /hitl/resume\n"), "{message}");
+    assert!(
+        waiting["metadata"]["thread_id"] == "보고" && message.contains("POST /hitl/resume\n"),
+        "{message}"
+    );
     assert!(message.ends_with(&answer), "{message}");
     assert_eq!(waiting["choices"][0]["finish_reason"], "stop");
     assert_eq!(pieces(&stream(&service, &body("보고", "supervised"))).concat(), message);
     // What the message says goes on with it.
     service.post("/hitl/resume", &serde_json::from_str(&answer).unwrap(), 200);
-    let failed = service.post(PATH, &body("failing", "validated"), 200);
+    assert_eq!(service.get("/threads/%EB%B3%B4%EA%B3%A0", 200)["turns"][0]["status"], "done");
+    drop(service);
+    let model = Server::answering(std::iter::repeat_n(Answer::reply("no plan"), 9));
+    let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let failed = service.post(PATH, &ask("보고해 줘"), 200);
     let message = failed["choices"][0]["message"]["content"].as_str().unwrap();
     assert!(message.starts_with("실행이 중단되었습니다"), "{failed}");
 }
@@ -177,7 +181,7 @@ fn what_is_wrong_is_said_in_the_shape_that_these_clients_read() {
     };
     let mut unknown = ask("hi");
     unknown["model"] = json!("../secrets");
-    refuses(unknown, 404, "model_not_found", &Value::Null, "there are validated");
+    refuses(unknown, 404, "model_not_found", &Value::Null, "validated");
     let with = |field: &str, value: Value| {
         let mut body = ask("hi");
         body[field] = value;
