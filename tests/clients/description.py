@@ -38,5 +38,12 @@ def walk(node, place):
 
 
 walk(document, "#")
+# Of headers there is made up what no pattern allows, and what is sent again under an Idempotency-Key is refused by
+# right: for requests that are made up, the description is without them.
+for methods in document["paths"].values():
+    for about in methods.values():
+        about["parameters"] = [one for one in about.get("parameters", []) if one["in"] != "header"]
+with open(sys.argv[2], "w") as made_up:
+    json.dump(document, made_up)
 print(f"{checked} examples are valid")
 assert checked > 20

@@ -38,6 +38,8 @@ shapes! {
     TurnStatus,
     /// The first record of a fork.
     Origin,
+    /// A name of a request, under which it is done once.
+    IdempotencyKey,
     /// A step of a plan, with what came of it.
     Step,
     /// A step of a plan, as a person may edit it.

@@ -22,7 +22,7 @@ use crate::service::{Service, Shared, Under};
 use planwright::driver::{Stopped, time_for};
 use planwright::journal::{Asked, ThreadId};
 use planwright::machine::{EffectKind, HumanAnswer, Input, Turn};
-use planwright_app::shapes::{PlanStep, Step, StreamEvent, ThreadName};
+use planwright_app::shapes::{IdempotencyKey, PlanStep, Step, StreamEvent, ThreadName};
 use planwright_app::{Pending, RunLocation, ShownTurn, StoredThread};
 
 /// A question.
@@ -44,7 +44,7 @@ pub(crate) struct ChatRequest {
 /// Asks as the next turn of a thread, or says what the thread waits for.
 #[utoipa::path(
     post, path = "/chat", tag = "chat", request_body = ChatRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "What is sent again under the same key is done once")),
+    params(("Idempotency-Key" = Option<IdempotencyKey>, Header, description = "What is sent again under the same key is done once")),
     responses((status = 200, content((ChatReply = "application/json"), (StreamEvent = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn chat(
@@ -168,7 +168,7 @@ impl HitlRequest {
 /// Answers what a thread waits for, and goes on with it.
 #[utoipa::path(
     post, path = "/hitl/resume", tag = "chat", request_body = HitlRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "What is sent again under the same key is done once")),
+    params(("Idempotency-Key" = Option<IdempotencyKey>, Header, description = "What is sent again under the same key is done once")),
     responses((status = 200, content((ChatReply = "application/json"), (StreamEvent = "text/event-stream"))), Runs)
 )]
 pub(crate) async fn answer(

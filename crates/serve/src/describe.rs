@@ -39,6 +39,10 @@ impl Document {
         let mut document = json!(description);
         let shapes = serde_json::from_str(SHAPES).expect("shapes.json is JSON");
         merge(&mut document["components"]["schemas"], shapes);
+        let methods = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
+        let methods = methods.filter_map(Value::as_object_mut).flat_map(|methods| methods.values_mut());
+        let lists = methods.filter_map(|method| method.get_mut("parameters")?.as_array_mut());
+        lists.flatten().for_each(|parameter| drop_null(&mut parameter["schema"]));
         document["components"]["securitySchemes"]["key"] =
             json!({"type": "http", "scheme": "bearer", "description": "Needed where keys are configured."});
         for (path, methods) in document["paths"].as_object_mut().into_iter().flatten() {
@@ -51,6 +55,16 @@ impl Document {
             }
         }
         Document(document.to_string().into())
+    }
+}
+
+/// Says that a parameter is never null: it is there or not.
+fn drop_null(schema: &mut Value) {
+    let one_of = schema["oneOf"].as_array().cloned().unwrap_or_default();
+    if let [null, other] = &one_of[..]
+        && null["type"] == "null"
+    {
+        *schema = other.clone();
     }
 }
 

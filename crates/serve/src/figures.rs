@@ -6,9 +6,6 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::http::header;
-use axum::response::IntoResponse;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,11 +13,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::describe::Lists;
-use crate::pool::read;
-use crate::problem::{Kind, Problem, Result};
-use crate::service::Shared;
-use planwright::journal::Query;
 use planwright::machine::Usage;
 use planwright::spec::Money;
 
@@ -142,37 +134,21 @@ impl Figures {
             self.refusals.get_or_create(&[("status", status.to_string())]).inc();
         }
     }
-}
 
-/// What was counted since the start, for Prometheus.
-#[utoipa::path(
-    get, path = "/metrics", tag = "health",
-    responses((status = 200, body = String, content_type = "application/openmetrics-text"), Lists)
-)]
-pub(crate) async fn show_metrics(State(service): State<Shared>) -> Result<impl IntoResponse> {
-    let text = read(move || {
-        let figures = &service.figures;
-        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let (under_way, in_line) = service.pool.load();
-        figures.under_way.set(count(under_way));
-        figures.in_line.set(count(in_line));
-        figures.streams.set(count(service.live.streams()));
-        let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
-        let mut query = Query { statuses, limit: 1000, ..Query::default() };
-        let mut waiting = 0;
-        loop {
-            let page = service.threads().list(&query)?;
-            waiting += page.len();
-            match page.last() {
-                Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
-                _ => break,
-            }
+    /// All figures as text, with how many runs are under way and in line, threads wait and streams are open.
+    pub fn text(&self, (under_way, in_line): (usize, usize), waiting: usize, streams: usize) -> String {
+        let now = [
+            (&self.under_way, under_way),
+            (&self.in_line, in_line),
+            (&self.waiting, waiting),
+            (&self.streams, streams),
+        ];
+        for (gauge, count) in now {
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
-        figures.waiting.set(count(waiting));
         let mut text = String::new();
-        encode(&mut text, &figures.registry).map_err(|error| Problem::new(Kind::Store, error.to_string()))?;
-        Ok(text)
-    });
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind)], text.await?))
+        // Writing to a text does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
 }

@@ -165,7 +165,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(openai::complete))
         .routes(routes!(lives))
         .routes(routes!(is_ready))
-        .routes(routes!(figures::show_metrics))
+        .routes(routes!(lists::show_metrics))
         .routes(routes!(describe::describe_interface))
         .split_for_parts();
     let router = router
@@ -180,7 +180,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         Some(cors) => router.layer(cors),
         None => router,
     };
-    router.layer(middleware::from_fn_with_state(Arc::clone(service), log::note))
+    router.layer(middleware::from_fn_with_state(Arc::clone(&service.watch.figures), log::note))
 }
 
 /// That the service lives, or is ready.

@@ -1,7 +1,9 @@
-//! Threads in lists: all there are, and those that wait for a person.
+//! Threads in lists: all there are, those that wait for a person, those that run here; and the figures.
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -128,6 +130,30 @@ pub(crate) struct RunningReply {
 pub(crate) async fn list_running(State(service): State<Shared>, caller: Caller) -> Json<RunningReply> {
     let prefix = caller.prefix("");
     let own = |line: RunLine| Some(RunLine { thread: line.thread.strip_prefix(&prefix)?.to_owned(), ..line });
-    let running = service.runs.lines().into_iter().filter_map(own).collect();
+    let running = service.watch.runs.lines().into_iter().filter_map(own).collect();
     Json(RunningReply { running, in_line: service.pool.load().1 })
+}
+
+/// What was counted since the start, for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "health",
+    responses((status = 200, body = String, content_type = "application/openmetrics-text"), Lists)
+)]
+pub(crate) async fn show_metrics(State(service): State<Shared>) -> Result<impl IntoResponse> {
+    let text = read(move || {
+        let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
+        let mut query = Query { statuses, limit: 1000, ..Query::default() };
+        let mut waiting = 0;
+        loop {
+            let page = service.threads().list(&query)?;
+            waiting += page.len();
+            match page.last() {
+                Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
+                _ => break,
+            }
+        }
+        Ok(service.watch.figures.text(service.pool.load(), waiting, service.live.streams()))
+    });
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text.await?))
 }

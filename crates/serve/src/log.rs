@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -14,7 +15,7 @@ use axum::response::Response;
 use tracing::level_filters::LevelFilter;
 use tracing::{error, info};
 
-use crate::service::Shared;
+use crate::figures::Figures;
 use planwright::journal::system::random_id;
 
 /// How much is logged.
@@ -89,7 +90,7 @@ fn named(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Logs and counts a request, and sends its id back.
-pub(crate) async fn note(State(service): State<Shared>, request: Request, next: Next) -> Response {
+pub(crate) async fn note(State(figures): State<Arc<Figures>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let id = named(request.headers()).unwrap_or_else(|| format!("{:016x}", random_id()));
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
@@ -99,7 +100,7 @@ pub(crate) async fn note(State(service): State<Shared>, request: Request, next: 
     };
     let mut response = REQUEST.scope(id.clone(), next.run(request)).await;
     let (status, duration) = (response.status().as_u16(), began.elapsed());
-    service.figures.count_request(&method, &path, status, duration);
+    figures.count_request(&method, &path, status, duration);
     let duration_ms = duration.as_secs_f64() * 1000.0;
     match status {
         500.. => error!(request_id = id, method, path, status, duration_ms, "request"),

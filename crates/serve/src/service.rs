@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::options::Options;
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::Told;
-use crate::watch::{Runs, Watched};
+use crate::watch::{Watch, Watched};
 use planwright::agents;
 use planwright::contract::excerpt;
 use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle, Threads};
@@ -30,12 +29,7 @@ pub(crate) type Shared = Arc<Service>;
 pub(crate) struct Service {
     pub pool: Arc<Pool>,
     pub live: Live,
-    pub figures: Figures,
-    pub runs: Runs,
-    /// How many runs there were.
-    begun: AtomicU64,
-    /// Whether the log has the text of questions and answers.
-    pub log_texts: bool,
+    pub watch: Watch,
     /// How long the reader of a stream may take for what there is.
     pub patience: Duration,
     place: StorePlace,
@@ -91,10 +85,7 @@ impl Service {
         Ok(Service {
             pool,
             live: Live::new(),
-            figures: Figures::new(known),
-            runs: Runs::default(),
-            begun: AtomicU64::new(0),
-            log_texts: options.log_texts,
+            watch: Watch::new(Figures::new(known), options.log_texts, settings.model_name()),
             patience: options.reader_patience,
             place,
             threads,
@@ -124,16 +115,6 @@ impl Service {
     pub fn notes(&self) -> (Vec<String>, Vec<String>) {
         let agent = self.agents().get(&self.default_agent).cloned();
         agent.map(|agent| (agent.warnings.clone(), agent.notes.clone())).unwrap_or_default()
-    }
-
-    /// A number that no other run has.
-    pub fn next_run(&self) -> u64 {
-        self.begun.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// The model that answers.
-    pub fn model(&self) -> &str {
-        self.settings.model_name()
     }
 
     pub fn threads(&self) -> &Threads {
@@ -206,7 +187,7 @@ impl Service {
         let request = request_id();
         move |cancel| {
             let stored = service.thread(thread);
-            let watched = Watched::new(&service, &running, &stored.thread, request);
+            let watched = Watched::new(&service.watch, &running, &stored, request);
             let done = work(&service, &stored, &Under { watched: &watched, cancel });
             watched.end(&done);
             if let Err(problem) = &done {

@@ -5,23 +5,24 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tracing::{Level, debug, enabled, info};
 use utoipa::ToSchema;
 
+use crate::figures::Figures;
 use crate::live::Running;
 use crate::problem::Problem;
 use crate::reply::Told;
-use crate::service::Service;
-use planwright::journal::ThreadId;
 use planwright::journal::system::now_ms;
 use planwright::machine::{EffectId, PhaseName, TraceLine, Usage};
 use planwright::ports::{Answer, Observer, Signal, Span};
 use planwright::prompt::RequestBody;
 use planwright::spec::{CompiledSpec, Money, Price};
+use planwright_app::StoredThread;
 
 /// A run under way.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -53,11 +54,30 @@ impl Runs {
     }
 }
 
+/// What all runs are watched with.
+pub(crate) struct Watch {
+    pub figures: Arc<Figures>,
+    pub runs: Runs,
+    /// How many runs there were.
+    begun: AtomicU64,
+    /// Whether the log has the text of questions and answers.
+    log_texts: bool,
+    /// The model that answers.
+    model: String,
+}
+
+impl Watch {
+    pub fn new(figures: Figures, log_texts: bool, model: &str) -> Self {
+        let (figures, runs, begun) = (Arc::new(figures), Runs::default(), AtomicU64::new(0));
+        Watch { figures, runs, begun, log_texts, model: model.to_owned() }
+    }
+}
+
 /// A run that is watched: by those who follow its thread, and for the log and the figures.
 pub(crate) struct Watched<'a> {
-    service: &'a Service,
+    watch: &'a Watch,
     live: &'a Running,
-    thread: &'a ThreadId,
+    stored: &'a StoredThread,
     request: String,
     began: Instant,
     number: u64,
@@ -75,21 +95,11 @@ enum Asked {
 }
 
 impl<'a> Watched<'a> {
-    pub fn new(service: &'a Service, live: &'a Running, thread: &'a ThreadId, request: String) -> Self {
+    pub fn new(watch: &'a Watch, live: &'a Running, stored: &'a StoredThread, request: String) -> Self {
         let (agent, asked) = (OnceCell::new(), RefCell::default());
         let (turn, phase, began) = (Cell::new(0), Cell::new(None), Instant::now());
-        Watched {
-            service,
-            live,
-            thread,
-            request,
-            began,
-            number: service.next_run(),
-            agent,
-            turn,
-            phase,
-            asked,
-        }
+        let number = watch.begun.fetch_add(1, Ordering::Relaxed);
+        Watched { watch, live, stored, request, began, number, agent, turn, phase, asked }
     }
 
     /// The run is of this agent.
@@ -97,12 +107,12 @@ impl<'a> Watched<'a> {
         let spec = compiled.spec();
         let _ = self.agent.set((spec.name.clone(), spec.prices.clone()));
         let line = RunLine {
-            thread: self.thread.to_string(),
+            thread: self.stored.thread.to_string(),
             agent: spec.name.clone(),
             since: now_ms(),
             phase: None,
         };
-        self.service.runs.lock().insert(self.number, line);
+        self.watch.runs.lock().insert(self.number, line);
     }
 
     fn agent(&self) -> &str {
@@ -117,11 +127,11 @@ impl<'a> Watched<'a> {
         }
         let told = done.as_ref().map(Told::told);
         let outcome = told.as_ref().map_or_else(|problem| problem.word(), |(status, ..)| status);
-        self.service.figures.count_run(self.agent(), outcome);
-        let texts = told.as_ref().ok().filter(|_| self.service.log_texts);
+        self.watch.figures.count_run(self.agent(), outcome);
+        let texts = told.as_ref().ok().filter(|_| self.watch.log_texts);
         info!(
             request_id = self.request,
-            thread = self.thread.as_str(),
+            thread = self.stored.thread.as_str(),
             turn = self.turn.get(),
             agent = self.agent(),
             outcome,
@@ -135,7 +145,7 @@ impl<'a> Watched<'a> {
     fn answered(&self, span: Span<'_>, answer: Answer<'_>) {
         let asked = self.asked.borrow_mut().remove(&span.effect);
         let outcome = answer.failure.unwrap_or(if answer.cached { "cached" } else { "ok" });
-        let figures = &self.service.figures;
+        let figures = &self.watch.figures;
         match asked {
             Some(Asked::Model) => figures.count_model_call(self.agent(), outcome, answer.duration),
             Some(Asked::Tool(tool)) => figures.count_tool_call(&tool, outcome, answer.duration),
@@ -152,13 +162,13 @@ impl<'a> Watched<'a> {
     /// What tokens cost, by the price of the model that answers here.
     fn cost(&self, usage: Usage) -> Option<Money> {
         let (_, prices) = self.agent.get()?;
-        let price = prices.get(self.service.model())?;
+        let price = prices.get(&self.watch.model)?;
         Some(price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens))
     }
 
     fn log(&self, span: Span<'_>, answer: Answer<'_>, outcome: &str, cost: Option<Money>) {
         if self.turn.get() == 0 {
-            let turns = self.service.threads().store().turns(self.thread);
+            let turns = self.stored.threads.store().turns(&self.stored.thread);
             self.turn.set(turns.unwrap_or_default());
         }
         info!(
@@ -190,14 +200,12 @@ impl Observer for Watched<'_> {
             Signal::Answered { span, answer } => self.answered(span, answer),
             Signal::Entered(phase) => {
                 self.phase.set(Some(phase));
-                if let Some(line) = self.service.runs.lock().get_mut(&self.number) {
+                if let Some(line) = self.watch.runs.lock().get_mut(&self.number) {
                     line.phase = Some(phase);
                 }
-                debug!(request_id = self.request, thread = self.thread.as_str(), phase = %phase, "phase");
+                debug!(request_id = self.request, thread = self.stored.thread.as_str(), phase = %phase, "phase");
             }
-            Signal::Traced(TraceLine::ReplanTrigger { .. }) => {
-                self.service.figures.count_replan(self.agent())
-            }
+            Signal::Traced(TraceLine::ReplanTrigger { .. }) => self.watch.figures.count_replan(self.agent()),
             _ => {}
         }
         self.live.notice(signal);
@@ -210,6 +218,6 @@ impl Observer for Watched<'_> {
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        self.service.runs.lock().remove(&self.number);
+        self.watch.runs.lock().remove(&self.number);
     }
 }
