@@ -113,13 +113,7 @@ fn cutting(server: &str, events: usize) -> String {
                     break;
                 }
                 let line = byte[0] == b'\n';
-                last = if told == events {
-                    last + 1
-                } else if line {
-                    last + 1
-                } else {
-                    0
-                };
+                last = if told == events || line { last + 1 } else { 0 };
                 if told < events && last == 2 {
                     (told, last) = (told + 1, 0);
                 }
