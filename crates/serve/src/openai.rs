@@ -34,7 +34,7 @@ use planwright_app::shapes::AgentName;
 /// An agent, as a model.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Model {
-    #[schema(example = "validated")]
+    #[schema(example = json!(planwright::agents::DEFAULT))]
     id: String,
     #[schema(example = "model")]
     object: &'static str,
@@ -80,7 +80,7 @@ pub(crate) async fn show_model(State(service): State<Shared>, agent: Named) -> R
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct CompletionRequest {
     /// The agent.
-    #[schema(example = "validated")]
+    #[schema(example = json!(planwright::agents::DEFAULT))]
     model: String,
     /// What was said, with the question last. The messages of the user and the assistant before it are the turn's
     /// history, unless a thread is named, which has its own. Those of a system are left out.
