@@ -30,6 +30,8 @@ shapes! {
     ListedStatus,
     /// An event of a stream.
     StreamEvent,
+    /// An event of a stream of another protocol.
+    DataEvent,
     /// A place in what happens in a thread.
     EventId,
     /// Where a page ends.

@@ -23,7 +23,7 @@ use crate::service::{Service, Shared, Under};
 use planwright::driver::ThreadHandle;
 use planwright::machine::HumanAnswer;
 use planwright_app::StoredThread;
-use planwright_app::shapes::ThreadName;
+use planwright_app::shapes::{DataEvent, ThreadName};
 
 /// Which agent is asked.
 #[derive(Default, Deserialize, IntoParams)]
@@ -105,7 +105,7 @@ impl RunAgentInput {
 /// Runs a turn, or answers what one waits for and goes on with it.
 #[utoipa::path(
     post, path = "/agui", tag = "agui", request_body = RunAgentInput, params(AgUiParameters),
-    responses((status = 200, body = String, content_type = "text/event-stream"), Runs)
+    responses((status = 200, body = DataEvent, content_type = "text/event-stream"), Runs)
 )]
 pub(crate) async fn run_agent(
     State(service): State<Shared>,

@@ -30,6 +30,7 @@ use crate::words::Words;
 use planwright::journal::system::now_ms;
 use planwright_app::StoredThread;
 use planwright_app::shapes::AgentName;
+use planwright_app::shapes::DataEvent;
 
 /// An agent, as a model.
 #[derive(Debug, Serialize, ToSchema)]
@@ -141,7 +142,7 @@ impl CompletionRequest {
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", request_body = CompletionRequest,
     responses(
-        (status = 200, content((CompletionReply = "application/json"), (String = "text/event-stream"))), Completes
+        (status = 200, content((CompletionReply = "application/json"), (DataEvent = "text/event-stream"))), Completes
     )
 )]
 pub(crate) async fn complete(
