@@ -27,6 +27,8 @@ pub fn plan_json(state: &State) -> Vec<Value> {
         let (step, status, output) = (record.step, record.status, json!(record.output));
         let mut object = step_json(record);
         object["step_id"] = object["step"].clone();
+        (object["description"], object["hitl_question"]) =
+            (json!(step.description), json!(step.hitl_question));
         let nothing = || Value::Null;
         object["hitl_response"] =
             if step.is_hitl() && status == "completed" { output.clone() } else { nothing() };

@@ -43,6 +43,11 @@ fn supervised_thread_is_answered_over_http_though_the_server_is_restarted_at_eac
         assert_eq!((&again["status"], &again["token"]), (&json!("waiting_human"), &asked["token"]));
         let plan = service.get("/plan/%EB%B3%B4%EA%B3%A0%EC%84%9C", 200);
         let steps = plan["plan"].as_array().unwrap();
+        let has_all = |step: &Value| {
+            let keys = ["description", "hitl_question", "hitl_response", "error"];
+            keys.iter().all(|key| step.get(key).is_some())
+        };
+        assert!(steps.iter().all(has_all), "{steps:?}");
         assert_eq!(
             (steps.len(), &plan["current_step"], &plan["is_waiting_human"]),
             (11, &json!(step - 1), &json!(true))
