@@ -5,16 +5,20 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use utoipa::IntoParams;
 
 use crate::caller::Caller;
 use crate::problem::{Kind, Problem};
 use crate::service::Service;
+use planwright::contract::excerpt;
 use planwright::journal::{Folded, ThreadId};
 use planwright_app::shapes::ThreadName;
 use planwright_app::{ShownThread, ShownTurn};
 
-/// The body of a request, as JSON.
+const HINT: &str = "GET /openapi.json describes every body";
+
+/// The body of a request: a JSON object.
 pub(crate) struct Body<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
@@ -23,6 +27,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
+        // A list would be taken for an object without the names of its fields.
+        if let Ok(found) = serde_json::from_slice::<Value>(&bytes)
+            && !found.is_object()
+        {
+            let found = excerpt(&found.to_string(), 80);
+            let problem = Problem::new(Kind::Input, format!("$: expected an object, found {found}"));
+            return Err(problem.hint(HINT));
+        }
         let mut json = serde_json::Deserializer::from_slice(&bytes);
         let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let path = error.path().to_string();
@@ -30,10 +42,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             (place, error.into_inner())
         });
         let read = read.and_then(|read| json.end().map(|()| read).map_err(|error| ("$".to_owned(), error)));
-        read.map(Body).map_err(|(place, error)| {
-            Problem::new(Kind::Input, format!("{place}: {error}"))
-                .hint("GET /openapi.json describes every body")
-        })
+        read.map(Body)
+            .map_err(|(place, error)| Problem::new(Kind::Input, format!("{place}: {error}")).hint(HINT))
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn asked_once(
     let mut keys = headers.get_all("idempotency-key").into_iter();
     let Some(key) = keys.next() else { return Ok(None) };
     let key = key.to_str().unwrap_or_default();
-    if !(1..=MOST_KEY).contains(&key.len()) || keys.next().is_some() {
+    let is_key = (1..=MOST_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_key || keys.next().is_some() {
         let problem = format!("Idempotency-Key: expected one of 1 to {MOST_KEY} visible ASCII characters");
         return Err(Problem::new(Kind::Input, problem).hint("a UUID is one"));
     }
@@ -68,7 +69,7 @@ impl Service {
         match shown.status {
             "running" => {
                 let problem = "the first request of this Idempotency-Key is under way";
-                Err(Problem::new(Kind::Busy, problem).hint("send it again later").retry_after(1))
+                Err(Problem::new(Kind::Busy, problem).hint("send it again later"))
             }
             "in_doubt" => {
                 let doubt = shown.open.map(|open| open.text()).unwrap_or_default();

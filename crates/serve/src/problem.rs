@@ -37,8 +37,9 @@ impl Problem {
     /// A problem of a kind: its status, its word and its title.
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         let (status, word, title) = kind.parts();
+        let retry_after = matches!(kind, Kind::Busy).then_some(1);
         let kind = format!("urn:planwright:{word}");
-        Problem { kind, title, status: status.as_u16(), detail: detail.into(), hint: None, retry_after: None }
+        Problem { kind, title, status: status.as_u16(), detail: detail.into(), hint: None, retry_after }
     }
 
     /// The word that its type ends in.

@@ -31,7 +31,7 @@ fn question_under_the_same_key_is_one_turn_and_one_reply_also_after_a_restart() 
     let args = ["--base-url", &url, "--model", "m"];
     let mut service = Service::start(&home, &args);
     let (new, named) = (json!({"message": SUM}), json!({"message": SUM, "thread_id": "t"}));
-    let told = [("k1", &new), ("k1 of t", &named), ("k2 of t", &named)]
+    let told = [("k1", &new), ("k1-of-t", &named), ("k2-of-t", &named)]
         .map(|(key, body)| (key, body, expects(&service, "/chat", key, body, 200)));
     assert_eq!(told.each_ref().map(|(_, _, told)| told["turn"].as_u64().unwrap()), [1, 1, 2]);
     assert_eq!(model.count(), 9);
@@ -49,7 +49,7 @@ fn question_under_the_same_key_is_one_turn_and_one_reply_also_after_a_restart() 
     }
     assert_eq!(model.count(), 9, "nothing was asked again");
     assert_eq!(service.get("/threads", 200)["threads"].as_array().unwrap().len(), 2);
-    for key in ["", "가", &"x".repeat(256)] {
+    for key in ["", "가", "a b", "a\tb", &"x".repeat(256)] {
         let problem = expects(&service, "/chat", key, &new, 422);
         assert!(problem["detail"].as_str().unwrap().starts_with("Idempotency-Key: expected"), "{problem}");
     }
@@ -110,6 +110,8 @@ fn request_that_is_sent_again_while_its_server_is_killed_is_one_turn() {
         (&busy["type"], &busy["retry_after"]),
         (&json!("urn:planwright:thread-is-running"), &json!(1))
     );
+    let other = json!({"message": "7*6?", "thread_id": service.get("/threads", 200)["threads"][0]["thread"]});
+    service.refuses(("POST", "/chat", &other), 409, "thread-is-running", "\"retry_after\":1");
     service.signal("-KILL");
     assert!(client.join().unwrap().is_err());
     // Whether the next start goes on with it or the client does, it is the one turn.

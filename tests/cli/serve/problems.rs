@@ -32,6 +32,13 @@ fn what_cannot_be_used_is_a_problem_that_says_where() {
     for (request, status, kind, says) in [
         (("POST", "/chat", &json!({"mesage": "x"})), 422, "wrong-input", "$.mesage: unknown field"),
         (("POST", "/chat", &json!({"message": 5})), 422, "wrong-input", "$.message: invalid type"),
+        (
+            ("POST", "/chat", &json!(["2+2?", "odd15", null])),
+            422,
+            "wrong-input",
+            "$: expected an object, found [",
+        ),
+        (("POST", "/agui", &json!("가")), 422, "wrong-input", "$: expected an object, found "),
         (("POST", "/chat", &json!({"message": "  "})), 422, "wrong-input", "$.message: expected a question"),
         (
             ("POST", "/chat", &json!({"message": "x", "thread_id": "a/b\n"})),
