@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::describe::{ReadsAgent, Refuses};
+use crate::describe::{ReadsAgent, Shows};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::{Service, Shared};
@@ -24,7 +24,7 @@ pub(crate) struct AgentsReply {
 }
 
 /// The agents that a question may name.
-#[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = AgentsReply), Refuses))]
+#[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = AgentsReply), Shows))]
 pub(crate) async fn list_agents(State(service): State<Shared>) -> Result<Json<AgentsReply>> {
     read(move || {
         let line = |name: String| Ok(AgentLine::of(&service.spec_of(&name)?, &service.default_agent));

@@ -49,8 +49,6 @@ impl Document {
             for operation in methods.as_object_mut().into_iter().flat_map(Map::values_mut) {
                 if !is_open_path(path) {
                     operation["security"] = json!([{"key": []}, {}]);
-                } else if let Some(responses) = operation["responses"].as_object_mut() {
-                    responses.retain(|status, _| !matches!(status.as_str(), "401" | "429"));
                 }
             }
         }
@@ -87,12 +85,14 @@ pub(crate) async fn describe_interface(Extension(Document(text)): Extension<Docu
     ([(header::CONTENT_TYPE, "application/json")], text)
 }
 
-/// What any request may be answered with.
-const ANYWHERE: [Kind; 4] = [Kind::NoKey, Kind::Forbidden, Kind::Late, Kind::TooOften];
+/// What any request may be answered with, and what any that wants a key.
+const ANYWHERE: [Kind; 3] = [Kind::Forbidden, Kind::Late, Kind::TooLarge];
+const GUARDED: [Kind; 3] = [Kind::NoKey, Kind::TooOften, Kind::Store];
 
 /// How a door writes its problems.
 struct Form {
     content_type: &'static str,
+    guarded: &'static [Kind],
     /// The name of the schema.
     schema: &'static str,
     status: fn(StatusCode) -> StatusCode,
@@ -101,13 +101,18 @@ struct Form {
 
 const PROBLEM: Form = Form {
     content_type: "application/problem+json",
+    guarded: &GUARDED,
     schema: "Problem",
     status: |status| status,
     write: |problem| json!(problem),
 };
 
+/// Where a key is not wanted.
+const OPEN: Form = Form { guarded: &[], ..PROBLEM };
+
 const OPENAI: Form = Form {
     content_type: "application/json",
+    guarded: &GUARDED,
     schema: "OpenAiError",
     status: status_of,
     write: |problem| error_of(&json!(problem)),
@@ -116,7 +121,7 @@ const OPENAI: Form = Form {
 /// The problems of a path, in the form of its door.
 fn describe(form: &Form, kinds: &[Kind]) -> BTreeMap<String, RefOr<Response>> {
     let mut by_status: BTreeMap<String, Vec<Kind>> = BTreeMap::new();
-    for kind in ANYWHERE.iter().chain(kinds) {
+    for kind in ANYWHERE.iter().chain(form.guarded).chain(kinds) {
         by_status.entry((form.status)(kind.status()).as_u16().to_string()).or_default().push(*kind);
     }
     by_status.into_iter().map(|(status, kinds)| (status, describe_status(form, &kinds).into())).collect()
@@ -154,24 +159,28 @@ macro_rules! problems {
 }
 
 problems! {
-    /// The problems of what needs neither a store nor an agent.
+    /// The problems of what says whether the process lives.
+    Lives, OPEN: ;
+    /// The problems of what is sent whole.
     Refuses, PROBLEM: ;
+    /// The problems of what has no parameters.
+    Shows, PROBLEM: TooMuch;
     /// The problems of what reads many threads.
-    Lists, PROBLEM: Input, TooMuch, Store;
+    Lists, PROBLEM: Input, TooMuch;
     /// The problems of what reads one thread.
-    Reads, PROBLEM: NoThread, NoTurn, Input, TooMuch, Store;
+    Reads, PROBLEM: NoThread, NoTurn, Input, TooMuch;
     /// The problems of what reads an agent.
-    ReadsAgent, PROBLEM: NoAgent, Input;
+    ReadsAgent, PROBLEM: NoAgent, Input, TooMuch;
     /// The problems of what changes a thread.
-    Changes, PROBLEM: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, TooLarge, Input, Store;
+    Changes, PROBLEM: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, Input;
     /// The problems of what lets a thread run.
-    Runs, PROBLEM: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
+    Runs, PROBLEM: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, Input, TooMany, Interrupted, Stopping;
     /// The problems of what says whether the service is ready.
-    Readiness, PROBLEM: NotReady;
+    Readiness, OPEN: NotReady;
     /// The problems of what lists the models.
-    ListsModels, OPENAI: ;
+    ListsModels, OPENAI: TooMuch;
     /// The problems of what reads a model.
-    ReadsModel, OPENAI: NoAgent, Input;
+    ReadsModel, OPENAI: NoAgent, Input, TooMuch;
     /// The problems of a completion.
-    Completes, OPENAI: NoAgent, Busy, Open, InDoubt, TooLarge, Input, TooMany, Interrupted, Stopping, Store;
+    Completes, OPENAI: NoAgent, Busy, Open, InDoubt, Input, TooMany, Interrupted, Stopping;
 }

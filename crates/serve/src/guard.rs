@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
@@ -86,7 +86,10 @@ impl Guard {
     /// The keys of now. `None` where none were ever made.
     fn keys(&self) -> Result<Option<Vec<Key>>> {
         // Where they are is not for who asks.
-        let keys = self.keys.load().map_err(|_| Problem::new(Kind::Store, "the keys cannot be read"))?;
+        let keys = self.keys.load().map_err(|error| {
+            tracing::error!(problem = error.to_string(), "keys");
+            Problem::new(Kind::Store, "the keys cannot be read")
+        })?;
         if keys.is_some() {
             self.has_keys.store(true, Ordering::Relaxed);
         }
@@ -96,12 +99,17 @@ impl Guard {
     /// Who asks, if they may ask this. Else why not, and how long that is kept back.
     fn caller(&self, request: &Request) -> Result<Caller, Refused> {
         let remote = request.extensions().get::<Remote>().map_or(IpAddr::from([0; 4]), |remote| remote.0);
-        let keys = self.keys()?;
-        self.check_pages(request.headers(), keys.is_some())?;
-        if is_open_path(request.uri().path()) {
-            return Ok(Caller::default());
+        let keys = self.keys();
+        self.check_pages(request, !matches!(keys, Ok(None)))?;
+        match request.uri().path() {
+            "/healthz" => return Ok(Caller::default()),
+            "/readyz" if let Err(problem) = &keys => {
+                return Err(Problem::new(Kind::NotReady, problem.detail()).into());
+            }
+            path if is_open_path(path) => return Ok(Caller::default()),
+            _ => {}
         }
-        let Some(keys) = keys else {
+        let Some(keys) = keys? else {
             self.check_rate(&remote.to_string())?;
             return Ok(Caller::default());
         };
@@ -142,16 +150,19 @@ impl Guard {
 
     /// Refuses a request that a page of another site may have sent. A page that had its own name resolve to loopback
     /// would read the answers of every thread; where keys are wanted it has none.
-    fn check_pages(&self, headers: &HeaderMap, has_keys: bool) -> Result<()> {
-        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let (is_open, host) = (self.is_loopback && !has_keys, text(header::HOST).unwrap_or_default());
+    fn check_pages(&self, request: &Request, has_keys: bool) -> Result<()> {
+        let host = only(request.headers(), header::HOST)?.and_then(|host| host.to_str().ok());
+        let (is_open, host) = (self.is_loopback && !has_keys, host.unwrap_or_default());
         let refused = |what: &str, hint: &str| Err(Problem::new(Kind::Forbidden, what).hint(hint));
-        if is_open && !is_here(host) {
+        // A request line may name a host as well.
+        let named = request.uri().authority().map_or(host, |authority| authority.as_str());
+        if is_open && !(is_here(host) && is_here(named)) {
             let hint = "send it from this machine, or listen on another address with --listen";
             return refused("Host: expected this machine (localhost or a loopback address)", hint);
         }
-        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
-        let page = origin.to_str().ok().and_then(|origin| Some(origin.split_once("://")?.1));
+        let Some(origin) = only(request.headers(), header::ORIGIN)? else { return Ok(()) };
+        let page = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        let page = page.filter(|(scheme, _)| ["http", "https"].contains(scheme)).map(|(_, page)| page);
         let is_own = page.is_some_and(|page| page == host || (is_open && is_here(page)));
         match is_own || self.origins.contains(origin) {
             true => Ok(()),
@@ -199,7 +210,8 @@ pub(crate) async fn admit(State(guard): State<Arc<Guard>>, request: Request, nex
         Err(problem) => return problem.into_response(),
     };
     request.extensions_mut().insert(caller.clone());
-    let only_reads = request.method() == Method::GET;
+    // The description is sent whole: who is told to ask for less reads there how.
+    let only_reads = request.method() == Method::GET && request.uri().path() != "/openapi.json";
     let response = next.run(request).await;
     if let (true, Err(problem)) = (only_reads, guard.check_reply(&response)) {
         return problem.into_response();
@@ -235,11 +247,25 @@ fn wanted_right(method: &Method, path: &str) -> Right {
     }
 }
 
+/// The header of this name, which a request has once.
+fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>> {
+    let mut values = headers.get_all(&name).into_iter();
+    let value = values.next();
+    match values.next() {
+        Some(_) => Err(Problem::new(Kind::Forbidden, format!("{name}: expected it once"))),
+        None => Ok(value),
+    }
+}
+
 /// Whether a host, with or without a port, is this machine.
 fn is_here(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or_default(),
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    if !(port.is_empty() || port.strip_prefix(':').is_some_and(is_port)) {
+        return false;
+    }
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }

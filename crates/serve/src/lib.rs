@@ -52,7 +52,7 @@ use utoipa::{OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::describe::{Description, Document, Readiness, Refuses};
+use crate::describe::{Description, Document, Lives, Readiness};
 use crate::guard::Guard;
 pub use crate::keys::{Key, KeyFile, Right};
 pub use crate::log::LogLevel;
@@ -192,12 +192,12 @@ struct HealthReply {
 }
 
 /// Whether the process lives.
-#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = HealthReply), Refuses))]
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = HealthReply), Lives))]
 async fn lives() -> Json<HealthReply> {
     Json(HealthReply { status: "ok" })
 }
 
-/// Whether the store can be written and the model is configured.
+/// Whether the store can be written, the keys can be read, and the model is configured.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = HealthReply), Readiness))]
 async fn is_ready(State(service): State<Shared>) -> problem::Result<Json<HealthReply>> {
     read(move || service.check_ready().map(|()| Json(HealthReply { status: "ok" }))).await

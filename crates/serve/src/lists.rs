@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
-use crate::describe::{Lists, Refuses};
+use crate::describe::{Lists, Shows};
 use crate::input::Given;
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
@@ -125,7 +125,7 @@ pub(crate) struct RunningReply {
 /// What is running here, and how much waits in line.
 #[utoipa::path(
     get, path = "/running", tag = "threads",
-    responses((status = 200, body = RunningReply), Refuses)
+    responses((status = 200, body = RunningReply), Shows)
 )]
 pub(crate) async fn list_running(State(service): State<Shared>, caller: Caller) -> Json<RunningReply> {
     let prefix = caller.prefix("");

@@ -16,12 +16,12 @@ use crate::watch::{Watch, Watched};
 use planwright::agents;
 use planwright::contract::excerpt;
 use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle, Threads};
-use planwright::journal::{Query, ThreadId};
+use planwright::journal::{Claim, Query, ThreadId};
 use planwright::ports::Secret;
 use planwright::spec::Spec;
 use planwright_app::{
     AgentChoice, PreparedAgent, Settings, ShownTurn, Spending, SpendingBy, SpendingReport, StorePlace,
-    StoredThread, WaitingPage, configured_keys, load_spec, spec_source,
+    StoredThread, WaitingPage, configured_keys, load_spec, new_thread_id, spec_source,
 };
 
 pub(crate) type Shared = Arc<Service>;
@@ -243,15 +243,17 @@ impl Service {
         }
     }
 
-    /// Checks that the store is there and can be written. Without a model the service does not begin.
+    /// Checks that the store is there, and writes to it. Without a model the service does not begin.
     pub fn check_ready(&self) -> Result<()> {
         let not_ready = |why: String| {
             Problem::new(Kind::NotReady, format!("the store {}: {why}", self.place.path.display()))
         };
         let opened = std::fs::OpenOptions::new().append(true).open(&self.place.path);
         opened.map_err(|error| not_ready(error.to_string()))?;
-        let read = self.threads.list(&Query { limit: 1, ..Query::default() });
-        read.map(drop).map_err(|error| not_ready(error.to_string()))
+        // A thread without records is in no list, and goes with its release.
+        let store = self.threads.store();
+        let written = store.claim(&new_thread_id(), Claim::New).and_then(|lease| store.release(lease));
+        written.map_err(|error| not_ready(error.to_string()))
     }
 
     /// A page of those that wait for a person.

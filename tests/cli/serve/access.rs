@@ -20,9 +20,21 @@ fn page_of_another_site_is_refused_and_so_is_an_open_address_unless_that_is_said
         ("origin", format!("http://{here}"), 200),
         ("origin", "http://rebound.example".to_owned(), 403),
         ("origin", "null".to_owned(), 403),
+        ("origin", "chrome-extension://localhost".to_owned(), 403),
+        ("host", "localhost:evil".to_owned(), 403),
+        ("host", format!("[::1]evil:{port}"), 403),
     ] {
         let (found, reply) = service.send("GET", "/threads", "", &[(name, &value)]);
         assert_eq!(found, status, "{name}: {value}: {reply}");
+    }
+    let (line, foreign) = ("GET /threads", "rebound.example");
+    for (asked, status) in [
+        (request("GET http://localhost/threads", &[]), "200"),
+        (request("GET http://rebound.example/threads", &[]), "403"),
+        (request(line, &[("Host", foreign)]), "403"),
+        (request(line, &[("Origin", "http://localhost"), ("Origin", "http://rebound.example")]), "403"),
+    ] {
+        assert_eq!(&service.raw(&asked)[9..12], status, "{asked}");
     }
     home.refuses(
         &["serve", "--listen", "0.0.0.0:0"],
@@ -103,6 +115,7 @@ fn more_than_is_allowed_is_refused_with_the_limit() {
     let service = Service::start(&home, &["--offline", "--max-reply-bytes", "1000"]);
     service.refuses(("GET", "/threads/t", &Value::Null), 422, "reply-too-large", "at most 1000 are sent");
     service.get("/threads", 200);
+    service.get("/openapi.json", 200);
     let done = service.post("/threads/t/cancel", &json!({"reason": "x".repeat(1000)}), 200);
     assert_eq!(done["status"], "failed", "what was done is said");
     let service = Service::start(&home, &["--offline", "--max-requests", "5"]);

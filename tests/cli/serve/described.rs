@@ -22,7 +22,10 @@ fn description_of_the_interface_and_what_is_served_agree() {
             for status in ["401", "429"] {
                 assert_eq!(about["responses"][status].is_object(), is_guarded, "{method} {path} {status}");
             }
-            assert!(about["responses"]["403"].is_object() && about["responses"]["408"].is_object());
+            for status in ["403", "408", "413"] {
+                assert!(about["responses"][status].is_object(), "{method} {path} {status}");
+            }
+            assert_eq!(about["responses"]["503"].is_object(), path != "/healthz", "{method} {path}");
             let (status, reply) = service.send(&method.to_uppercase(), &sent, "", &[]);
             let kind = reply["type"].as_str().unwrap_or_default();
             assert!(!kind.ends_with("no-such-path") && status != 405, "{method} {path}: {status} {reply}");

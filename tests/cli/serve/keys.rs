@@ -55,7 +55,9 @@ fn key_is_shown_once_and_kept_as_its_sha_256_and_is_good_until_it_is_removed() {
         home.refuses(&[&["serve", "keys", "new"], args].concat(), &[says]);
     }
     home.refuses(&["serve", "--keys", "none.json"], &["--keys: none.json: there is no such file"]);
-    let service = Service::start(&home, &["--offline"]);
+    let log = home.path("log");
+    let stderr = std::fs::File::create(&log).unwrap();
+    let service = Service::start_with(home.program(), &["--offline", "--quiet"], stderr);
     let status = |headers: &[(&str, &str)], path: &str| service.send("GET", path, "", headers).0;
     let bearer = |key: &str| format!("Bearer {key}");
     let long = bearer(&"x".repeat(20_000));
@@ -90,7 +92,14 @@ fn key_is_shown_once_and_kept_as_its_sha_256_and_is_good_until_it_is_removed() {
     home.refuses(&["serve", "keys", "remove", "alice"], &["there is no key \"alice\""]);
     assert_eq!((is_good(&alice), is_good(&bob)), (401, 200));
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
-    assert_eq!(is_good(&bob), 503);
+    assert_eq!((is_good(&bob), status(&[], "/healthz")), (503, 200));
+    let (not_ready, problem) = service.send("GET", "/readyz", "", &[]);
+    assert_eq!(
+        (not_ready, &problem["type"], &problem["detail"]),
+        (503, &json!("urn:planwright:not-ready"), &json!("the keys cannot be read"))
+    );
+    let logged = std::fs::read_to_string(&log).unwrap();
+    assert!(logged.contains("threads.keys.json: others may read it (mode 640)"), "{logged}");
     home.refuses(&["serve", "--offline"], &["others may read it (mode 640)", "hint: chmod 600 "]);
     home.refuses(&["serve", "keys", "list"], &["others may read it"]);
     std::fs::remove_file(&file).unwrap();
