@@ -150,7 +150,7 @@ impl<'a> Drive<'a> {
                 self.queue.retain(|request| request.effect != effect);
             }
             // What follows is not asked for, so that no write is on record that was not made.
-            let stops = self.may_ask() && self.deadline.is_interrupted();
+            let stops = self.may_ask() && self.deadline.stops_soon();
             state = self.apply(state, event, !stops)?;
             if stops && !state.phase.name().is_terminal() {
                 return self.stop(state, workers);

@@ -252,8 +252,9 @@ impl Clock for SystemClock {}
 pub struct CancelToken(Arc<AtomicU8>);
 
 /// What a token says, the stronger word last.
-const INTERRUPT: u8 = 1;
-const CANCEL: u8 = 2;
+const INTERRUPT_SOON: u8 = 1;
+const INTERRUPT: u8 = 2;
+const CANCEL: u8 = 3;
 
 impl CancelToken {
     /// A token that stops nothing yet.
@@ -269,6 +270,11 @@ impl CancelToken {
     /// Has every run that holds this token stop as [`Interrupted`](super::Interrupted), to be gone on with.
     pub fn interrupt(&self) {
         self.0.fetch_max(INTERRUPT, Ordering::Relaxed);
+    }
+
+    /// As [`interrupt`](CancelToken::interrupt), once what each run asks now is answered.
+    pub fn interrupt_soon(&self) {
+        self.0.fetch_max(INTERRUPT_SOON, Ordering::Relaxed);
     }
 
     fn says(&self, word: u8) -> bool {
@@ -304,6 +310,11 @@ impl Deadline {
     /// Whether the run is to stop and to be gone on with.
     pub fn is_interrupted(&self) -> bool {
         self.cancel.says(INTERRUPT)
+    }
+
+    /// Whether the run is to stop once what it asks now is answered.
+    pub fn stops_soon(&self) -> bool {
+        self.cancel.says(INTERRUPT_SOON) || self.is_interrupted()
     }
 
     /// Whether the run is to end or to stop.

@@ -63,6 +63,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         max_question_bytes: args.max_question_bytes,
         require_tokens: args.require_tokens,
         resume: !args.no_resume,
+        grace: Duration::from_secs(args.grace_seconds),
         reader_patience: Duration::from_secs(args.reader_seconds),
         log: args.log_level(),
         log_texts: args.log_texts,

@@ -35,7 +35,7 @@ impl Run {
     pub fn tell(self, turn: u32, messages: Vec<Value>, outlet: Outlet) -> Front {
         let said = Said { messages, is_open: false, answer: format!("{}-{turn}-answer", self.thread) };
         let (calls, plan) = (HashMap::new(), Value::Null);
-        Front { run: self, outlet, said, phase: None, calls, plan, code: None }
+        Front { run: self, turn, outlet, said, phase: None, calls, plan, code: None }
     }
 }
 
@@ -51,6 +51,7 @@ struct Said {
 /// A front end that follows a turn.
 pub(crate) struct Front {
     run: Run,
+    turn: u32,
     outlet: Outlet,
     said: Said,
     /// The step that is open: a phase.
@@ -78,9 +79,8 @@ impl Front {
                         self.say(&piece).await?;
                     }
                 }
-                Item::End(_, _, Some(problem)) => return self.fail(&problem).await,
                 Item::Cut(problem) => return self.fail(&problem).await,
-                Item::End(_, _, None) => return self.end(words).await,
+                Item::End(..) => return self.end(words).await,
             }
         }
     }
@@ -95,11 +95,14 @@ impl Front {
     }
 
     async fn words(&self) -> Option<Words> {
-        self.look(|_, stored| Ok(Words::of(stored.fold(None)?.compiled.spec()))).await.ok()
+        let turn = self.turn;
+        self.look(move |_, stored| Ok(Words::of(stored.fold(Some(turn))?.compiled.spec()))).await.ok()
     }
 
     async fn load_plan(&self) -> Value {
-        let plan = self.look(|service, stored| Ok(json!(PlanReply::of(stored, service.last_turn(stored)?))));
+        let turn = self.turn;
+        let plan =
+            self.look(move |service, stored| Ok(json!(PlanReply::of(stored, service.turn(stored, turn)?))));
         let mut plan = plan.await.unwrap_or(Value::Null);
         plan["thread_id"] = json!(self.run.thread);
         plan
@@ -230,8 +233,9 @@ impl Front {
     }
 
     async fn end(mut self, words: Option<Words>) -> Option<()> {
-        let ended = self.look(|service, stored| {
-            let turn = service.last_turn(stored)?;
+        let turn = self.turn;
+        let ended = self.look(move |service, stored| {
+            let turn = service.turn(stored, turn)?;
             let usage = stored.fold(Some(turn.turn))?.state.counters().usage;
             Ok((turn, usage))
         });

@@ -87,7 +87,7 @@ pub(crate) fn ask(
     let now = time_for(prepared.agent.compiled().policy());
     let input = Input { now, history, outline: prepared.outline.clone(), ..Input::question(question) };
     match under.handle(stored, &prepared.agent).asked_as(asked).ask_with(&prepared.agent, input) {
-        Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.last_turn(stored)?),
+        Ok(_) | Err(Stopped::Waiting { .. }) => ChatReply::of(stored, service.turn(stored, under.turn())?),
         Err(stopped) => Err(stopped.into()),
     }
 }

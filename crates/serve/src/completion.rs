@@ -24,6 +24,9 @@ pub(crate) struct CompletionReply {
     model: String,
     pub choices: Vec<Choice>,
     pub usage: CompletionUsage,
+    /// Why the run has no answer.
+    #[serde(skip)]
+    pub error: Option<String>,
     /// With the thread: named in the next request, that is the next turn of it.
     metadata: CompletionMetadata,
 }
@@ -66,9 +69,9 @@ impl CompletionUsage {
 }
 
 impl CompletionReply {
-    /// Tells of the last turn of a thread.
-    pub fn of(service: &Service, stored: &StoredThread, thread: &str) -> Result<Self> {
-        let turn = service.last_turn(stored)?;
+    /// Tells of a turn of a thread.
+    pub fn of(service: &Service, stored: &StoredThread, thread: &str, turn: u32) -> Result<Self> {
+        let turn = service.turn(stored, turn)?;
         let usage = stored.fold(Some(turn.turn))?.state.counters().usage;
         let said = Said { role: "assistant", content: message_of(thread, &turn) };
         Ok(CompletionReply {
@@ -76,6 +79,7 @@ impl CompletionReply {
             object: "chat.completion",
             created: now_ms() / 1_000,
             model: turn.agent,
+            error: turn.error,
             choices: vec![Choice { index: 0, message: said, finish_reason: "stop" }],
             usage: CompletionUsage::of(usage),
             metadata: CompletionMetadata { thread_id: Some(thread.to_owned()) },

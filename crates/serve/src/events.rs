@@ -93,11 +93,7 @@ fn of_item(caller: &Caller, item: Item) -> Event {
     match item {
         Item::Event(position, progress) => of_progress(&progress).id(position.to_string()),
         Item::Passing(progress) => of_progress(&progress),
-        Item::End(position, reply, problem) => {
-            let mut end = json!(reply);
-            end["problem"] = json!(problem);
-            event("end", &caller.tell(end)).id(format!("{position}{END}"))
-        }
+        Item::End(position, reply) => event("end", &caller.tell(json!(reply))).id(format!("{position}{END}")),
         Item::Cut(problem) => event("cut", &caller.tell(json!(problem))),
     }
 }
@@ -163,7 +159,7 @@ pub(crate) async fn stream_events(
     let from = parameters.from.as_deref().map(parse).transpose()?;
     let has_seen_end = seen.or(parameters.from.as_deref()).is_some_and(|id| id.ends_with(END));
     let asked = seen.map(parse).transpose()?.or(from);
-    let watching = service.live.watch(&thread);
+    let watching = service.live.watch(&thread, None);
     let (known, is_running) = (service.clone(), watching.is_running());
     let (stored, from, is_over) = read(move || {
         let stored = known.thread(thread);
@@ -177,7 +173,7 @@ pub(crate) async fn stream_events(
             let problem = format!("Last-Event-ID: expected an id of the {turns} turns, found {from}");
             return Err(Problem::new(Kind::NoTurn, problem));
         }
-        let news = known.news(&stored, from)?;
+        let news = known.news(&stored, from, None)?;
         Ok((stored, from, !is_running && !news.running && news.events.is_empty()))
     })
     .await?;
@@ -185,7 +181,7 @@ pub(crate) async fn stream_events(
     if is_over && has_seen_end && !parameters.follow {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let how = Follow { from, stays: parameters.follow, patience: service.patience };
+    let how = Follow { from, only: None, stays: parameters.follow, patience: service.patience };
     let named = stored.thread.clone();
     Ok(stream(&caller, &named, from, follow(&service, stored, watching, how)))
 }

@@ -11,13 +11,14 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::mpsc;
 
-use crate::live::{Note, Watching};
+use crate::live::{Note, Watching, What};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::{Service, Shared, Under};
 use planwright::driver::{Progress, retell};
 use planwright::journal::{StoreError, ThreadId};
+use planwright::ports::Signal;
 use planwright_app::StoredThread;
 
 /// How many events wait for the reader.
@@ -73,8 +74,8 @@ pub(crate) enum Item {
     Event(Position, Progress),
     /// Something that passes and is not: words of an answer that is being written, a try that failed.
     Passing(Arc<Progress>),
-    /// The run does nothing more, behind this place: how the thread stands, and why it got no further.
-    End(Position, Box<ChatReply>, Option<Arc<Problem>>),
+    /// The run has ended or waits, behind this place: how its turn stands.
+    End(Position, Box<ChatReply>),
     /// There is more, but not here or not now.
     Cut(Problem),
 }
@@ -84,6 +85,8 @@ pub(crate) enum Item {
 pub(crate) struct Follow {
     /// Where it begins.
     pub from: Position,
+    /// The turn that alone is told.
+    pub only: Option<u32>,
     /// Whether it stays when nothing runs any more.
     pub stays: bool,
     /// How long a reader may take for what there is.
@@ -99,12 +102,12 @@ pub(crate) struct News {
 
 impl Service {
     /// Reads what is on record behind a place. A thread that is not there has nothing yet.
-    pub fn news(&self, stored: &StoredThread, from: Position) -> Result<News> {
+    pub fn news(&self, stored: &StoredThread, from: Position, only: Option<u32>) -> Result<News> {
         let Some(listed) = self.threads().store().find(&stored.thread)? else {
             return Ok(News { events: Vec::new(), running: false });
         };
         let mut events = Vec::new();
-        for turn in from.turn..=listed.turns {
+        for turn in from.turn..=only.unwrap_or(u32::MAX).min(listed.turns) {
             let records = self.threads().store().records(&stored.thread, turn - 1)?;
             let mut last = Position::before(turn);
             for (record, progress) in retell(&records).map_err(StoreError::from)? {
@@ -116,11 +119,10 @@ impl Service {
         Ok(News { events, running: listed.running })
     }
 
-    /// The place behind everything that is on record.
-    pub fn end_of(&self, stored: &StoredThread) -> Result<Position> {
-        let turns = self.turns_of(stored)?.0;
-        let news = self.news(stored, Position::before(turns))?;
-        Ok(news.events.last().map_or(Position::before(turns), |(position, _)| *position))
+    /// The place behind everything that is on record of a turn.
+    pub fn end_of(&self, stored: &StoredThread, turn: u32) -> Result<Position> {
+        let news = self.news(stored, Position::before(turn), Some(turn))?;
+        Ok(news.events.last().map_or(Position::before(turn), |(position, _)| *position))
     }
 }
 
@@ -133,32 +135,44 @@ pub(crate) enum Begin {
     Here,
 }
 
-/// Performs a run, and follows it from its beginning on. What goes wrong before it begins is an error.
+/// Performs a run, and follows it alone from its beginning on. What goes wrong before it begins is an error.
 pub(crate) async fn perform_followed(
     service: &Shared,
     thread: ThreadId,
     begin: Begin,
     work: impl FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send + 'static,
 ) -> Result<(Position, mpsc::Receiver<Item>)> {
-    let mut watching = service.live.watch(&thread);
-    let (known, stored) = (Arc::clone(service), service.thread(thread.clone()));
-    let (stored, from) = read(move || {
-        let from = match (begin, known.turns_of(&stored)) {
-            (Begin::NextTurn, Err(_)) => Position::before(1),
-            (Begin::NextTurn, Ok((turns, _))) => Position::before(turns + 1),
-            (Begin::Here, _) => known.end_of(&stored)?,
-        };
-        Ok((stored, from))
+    let running = service.live.run(&thread);
+    let mut watching = service.live.watch(&thread, Some(&running));
+    let stored = service.thread(thread.clone());
+    let (known, here) = (Arc::clone(service), matches!(begin, Begin::Here));
+    let (stored, here) = read(move || {
+        let here = if here { Some(known.end_of(&stored, known.turns_of(&stored)?.0)?) } else { None };
+        Ok((stored, here))
     })
     .await?;
     // Once it has begun it goes on by itself.
-    tokio::select! {
+    let told = tokio::select! {
         biased;
-        done = service.perform(thread, work) => drop(done?),
-        () = watching.begun() => {}
+        done = service.perform_as(running, thread, work) => Some(done?),
+        () = watching.begun() => None,
+    };
+    match (watching.turn(), told) {
+        // Nothing began: it was done before, or the thread waits.
+        (None, Some(told)) => {
+            let (known, turn) = (Arc::clone(service), told.turn);
+            let at = read(move || known.end_of(&stored, turn)).await?;
+            let (sender, items) = mpsc::channel(1);
+            let _ = sender.try_send(Item::End(at, Box::new(told)));
+            Ok((at, items))
+        }
+        (turn, _) => {
+            let turn = turn.unwrap_or(1);
+            let from = here.filter(|here| here.turn == turn).unwrap_or(Position::before(turn));
+            let how = Follow { from, only: Some(turn), stays: false, patience: service.patience };
+            Ok((from, follow(service, stored, watching, how)))
+        }
     }
-    let how = Follow { from, stays: false, patience: service.patience };
-    Ok((from, follow(service, stored, watching, how)))
 }
 
 /// Follows a thread. What it tells can be read until it ends; a reader who goes away ends it.
@@ -196,14 +210,18 @@ impl Feed {
     async fn tell(mut self, mut watching: Watching) -> Result<(), Cut> {
         self.tell_news().await?;
         if let Some(words) = watching.words() {
-            self.send(Item::Passing(Arc::new(words))).await?;
+            // A reader who was here before has some of them.
+            let taken_back = Progress::of(&Signal::Restarted).into_iter();
+            for progress in taken_back.chain([words]) {
+                self.send(Item::Passing(Arc::new(progress))).await?;
+            }
         }
         let mut problem = None;
         loop {
             // Who runs now has written more by the time it does not.
             let was_running = watching.is_running();
             let running = self.tell_news().await?;
-            if !was_running && !running && !self.how.stays {
+            if !was_running && (self.how.only.is_some() || !running) && !self.how.stays {
                 return self.end(problem).await;
             }
             let pause = match (was_running, running) {
@@ -231,16 +249,20 @@ impl Feed {
     ) -> Result<Option<Arc<Problem>>, Cut> {
         let mut has_moved = false;
         loop {
-            match note {
-                Ok(Note::Moved) => has_moved = true,
-                Ok(Note::Stopped(problem)) => return Ok(problem),
-                Ok(Note::Passing(progress)) => {
+            match note.map(|note| watching.is_of(&note).then_some(note.what)) {
+                Ok(Some(What::Moved)) => has_moved = true,
+                Ok(Some(What::Stopped(problem))) => return Ok(problem),
+                Ok(Some(What::Passing(reply, progress))) => {
                     // What is on record was there before these words.
                     if std::mem::take(&mut has_moved) {
                         self.tell_news().await?;
                     }
-                    self.send(Item::Passing(progress)).await?;
+                    // Those that are on record by now were told with that.
+                    if watching.is_current(reply) {
+                        self.send(Item::Passing(progress)).await?;
+                    }
                 }
+                Ok(None) => {}
                 Err(RecvError::Lagged(_)) => return Err(Some(too_slow())),
                 Err(RecvError::Closed) => return Ok(None),
             }
@@ -254,8 +276,9 @@ impl Feed {
 
     /// Tells what has come on record. Says whether some process goes on with the thread.
     async fn tell_news(&mut self) -> Result<bool, Cut> {
-        let (service, stored, from) = (Arc::clone(&self.service), Arc::clone(&self.stored), self.how.from);
-        let news = read(move || service.news(&stored, from)).await.map_err(Some)?;
+        let (service, stored) = (Arc::clone(&self.service), Arc::clone(&self.stored));
+        let Follow { from, only, .. } = self.how;
+        let news = read(move || service.news(&stored, from, only)).await.map_err(Some)?;
         for (position, progress) in news.events {
             self.send(Item::Event(position, progress)).await?;
             self.how.from = position;
@@ -263,10 +286,19 @@ impl Feed {
         Ok(news.running)
     }
 
+    /// Says how the turn stands. One that got no further has no end yet.
     async fn end(self, problem: Option<Arc<Problem>>) -> Result<(), Cut> {
         let (service, stored) = (Arc::clone(&self.service), Arc::clone(&self.stored));
-        let last = read(move || ChatReply::of(&stored, service.last_turn(&stored)?)).await.map_err(Some)?;
-        self.send(Item::End(self.how.from, Box::new(last), problem)).await
+        let turn = self.how.only.unwrap_or_default();
+        let last = read(move || {
+            let turn = service.turn(&stored, turn)?;
+            let is_open = matches!(turn.status, "unfinished" | "running");
+            Ok((is_open, ChatReply::of(&stored, turn)?))
+        });
+        match last.await.map_err(Some)? {
+            (false, reply) => self.send(Item::End(self.how.from, Box::new(reply))).await,
+            (true, _) => Err(Some(problem.map_or_else(left_open, Arc::unwrap_or_clone))),
+        }
     }
 
     async fn send(&self, item: Item) -> Result<(), Cut> {
@@ -280,4 +312,9 @@ impl Feed {
 fn too_slow() -> Problem {
     Problem::new(Kind::TooSlow, "the reader took too long for what there was")
         .hint("ask again with the id of the last event in Last-Event-ID")
+}
+
+fn left_open() -> Problem {
+    Problem::new(Kind::Open, "the run stopped before its end")
+        .hint("it goes on when its process starts again, or with POST /threads/{thread_id}/resume")
 }

@@ -113,9 +113,10 @@ pub fn serve(
         tracing::info!(address = address.to_string(), "ready");
         announce.ready(address);
         let (stops, (has_stopped, may_end)) = (Arc::clone(&service), tokio::sync::oneshot::channel());
+        let grace = options.grace;
         let stopped = async move {
             told_to_stop().await;
-            stops.pool.stop().await;
+            stops.pool.stop(grace).await;
             stops.live.stop();
             let _ = has_stopped.send(());
         };
@@ -221,7 +222,8 @@ fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result
     }
     // Who asks for what happens in them waits for them.
     for thread in left {
-        let work = service.work(thread, |service, stored, under| {
+        let running = service.live.run(&thread);
+        let work = service.work(running, thread, |service, stored, under| {
             service.go_on(stored, under, |handle, agent| handle.resume(agent))
         });
         let pool = Arc::clone(&service.pool);

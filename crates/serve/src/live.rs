@@ -2,7 +2,7 @@
 //! no record has.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::broadcast::{Receiver, Sender, channel};
@@ -16,13 +16,19 @@ use planwright::ports::{Observer, Signal};
 /// How many notes a watcher may be behind. One that is further behind reads too slowly.
 const ROOM: usize = 256;
 
-/// What those who watch a thread are told.
+/// What those who watch a thread are told of a run.
 #[derive(Clone)]
-pub(crate) enum Note {
+pub(crate) struct Note {
+    run: u64,
+    pub what: What,
+}
+
+#[derive(Clone)]
+pub(crate) enum What {
     /// There is more on record.
     Moved,
-    /// Something that no record has.
-    Passing(Arc<Progress>),
+    /// Something that no record has, said of the reply that had this number.
+    Passing(u64, Arc<Progress>),
     /// The run does nothing more, and why it got no further.
     Stopped(Option<Arc<Problem>>),
 }
@@ -36,9 +42,25 @@ pub(crate) struct Live {
 
 struct Channel {
     notes: Sender<Note>,
+    /// How many runs there were, and how many there are.
+    begun: AtomicU64,
     runs: AtomicUsize,
-    /// The words of the answer that is being written.
-    words: Mutex<String>,
+    words: Mutex<Words>,
+}
+
+/// The words of the answer that is being written.
+#[derive(Clone, Default)]
+struct Words {
+    /// The number of the reply: words of an earlier one are on record.
+    reply: u64,
+    text: String,
+}
+
+impl Words {
+    fn end(&mut self) {
+        self.reply += 1;
+        self.text.clear();
+    }
 }
 
 impl Live {
@@ -55,8 +77,8 @@ impl Live {
         if threads.len() == threads.capacity() {
             threads.retain(|_, channel| channel.strong_count() > 0);
         }
-        let new = Channel { notes: channel(ROOM).0, runs: AtomicUsize::new(0), words: Mutex::default() };
-        let new = Arc::new(new);
+        let (begun, runs) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let new = Arc::new(Channel { notes: channel(ROOM).0, begun, runs, words: Mutex::default() });
         threads.insert(thread.clone(), Arc::downgrade(&new));
         new
     }
@@ -65,11 +87,13 @@ impl Live {
     pub fn run(&self, thread: &ThreadId) -> Running {
         let channel = self.channel(thread);
         channel.runs.fetch_add(1, Ordering::SeqCst);
-        Running { channel, problem: None }
+        let number = channel.begun.fetch_add(1, Ordering::SeqCst);
+        let state = Arc::new(RunState { number, turn: AtomicU32::new(0), is_over: AtomicBool::new(false) });
+        Running { channel, state, problem: None }
     }
 
-    /// Somebody who watches the thread.
-    pub fn watch(&self, thread: &ThreadId) -> Watching {
+    /// Somebody who watches the thread: all its runs, or this one alone.
+    pub fn watch(&self, thread: &ThreadId, only: Option<&Running>) -> Watching {
         let channel = self.channel(thread);
         let (words, notes) = {
             let words = lock(&channel.words);
@@ -77,7 +101,8 @@ impl Live {
         };
         self.streams.fetch_add(1, Ordering::SeqCst);
         let (stopping, streams) = (self.stopping.subscribe(), Arc::clone(&self.streams));
-        Watching { channel, words, notes, stopping, streams }
+        let only = only.map(|running| Arc::clone(&running.state));
+        Watching { channel, only, words, notes, stopping, streams }
     }
 
     /// How many watch.
@@ -95,21 +120,35 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Which run of its thread a run is, and how it stands.
+struct RunState {
+    number: u64,
+    /// Its turn, from 1; 0 before it has begun.
+    turn: AtomicU32,
+    is_over: AtomicBool,
+}
+
 /// A run under way, as an observer of itself.
 pub(crate) struct Running {
     channel: Arc<Channel>,
+    state: Arc<RunState>,
     problem: Option<Arc<Problem>>,
 }
 
 impl Running {
+    /// The run is this turn of its thread.
+    pub fn begins(&self, turn: u32) {
+        self.state.turn.store(turn, Ordering::SeqCst);
+    }
+
     /// Says why the run got no further.
     pub fn stopped(mut self, problem: &Problem) {
         self.problem = Some(Arc::new(problem.clone()));
     }
 
-    fn tell(&self, note: Note) {
+    fn tell(&self, what: What) {
         // That nobody watches is no failure.
-        let _ = self.channel.notes.send(note);
+        let _ = self.channel.notes.send(Note { run: self.state.number, what });
     }
 }
 
@@ -120,17 +159,17 @@ impl Observer for Running {
                 // Who begins to watch meanwhile hears of it in one way.
                 let mut words = lock(&self.channel.words);
                 match signal {
-                    Signal::Token(piece) => words.push_str(piece),
-                    _ => words.clear(),
+                    Signal::Token(piece) => words.text.push_str(piece),
+                    _ => words.text.clear(),
                 }
-                let passing = Progress::of(&signal);
-                passing.into_iter().for_each(|progress| self.tell(Note::Passing(Arc::new(progress))));
+                if let Some(progress) = Progress::of(&signal) {
+                    self.tell(What::Passing(words.reply, Arc::new(progress)));
+                }
             }
+            // The answer is about to be on record.
+            Signal::Answered { .. } => lock(&self.channel.words).end(),
             // What is asked, and what came of an answer, is on record by now.
-            Signal::Asked { .. } | Signal::Entered(_) | Signal::Finished { .. } => {
-                lock(&self.channel.words).clear();
-                self.tell(Note::Moved);
-            }
+            Signal::Asked { .. } | Signal::Entered(_) | Signal::Finished { .. } => self.tell(What::Moved),
             _ => {}
         }
     }
@@ -143,39 +182,62 @@ impl Observer for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        lock(&self.channel.words).clear();
+        lock(&self.channel.words).end();
+        self.state.is_over.store(true, Ordering::SeqCst);
         self.channel.runs.fetch_sub(1, Ordering::SeqCst);
         let problem = self.problem.take();
-        self.tell(Note::Stopped(problem));
+        self.tell(What::Stopped(problem));
     }
 }
 
 /// Somebody who watches a thread.
 pub(crate) struct Watching {
     channel: Arc<Channel>,
+    /// The run that alone is watched.
+    only: Option<Arc<RunState>>,
     /// The words of the answer so far.
-    words: String,
+    words: Words,
     pub notes: Receiver<Note>,
     pub stopping: watch::Receiver<bool>,
     streams: Arc<AtomicUsize>,
 }
 
 impl Watching {
-    /// Whether a run of the thread is under way here, or stands in line.
+    /// Whether what is watched is under way here, or stands in line.
     pub fn is_running(&self) -> bool {
-        self.channel.runs.load(Ordering::SeqCst) > 0
+        match &self.only {
+            Some(run) => !run.is_over.load(Ordering::SeqCst),
+            None => self.channel.runs.load(Ordering::SeqCst) > 0,
+        }
+    }
+
+    /// The turn of the run that alone is watched, from 1, once it has begun.
+    pub fn turn(&self) -> Option<u32> {
+        let turn = self.only.as_ref()?.turn.load(Ordering::SeqCst);
+        Some(turn).filter(|turn| *turn > 0)
+    }
+
+    /// Whether a note is of what is watched.
+    pub fn is_of(&self, note: &Note) -> bool {
+        self.only.as_ref().is_none_or(|run| run.number == note.run)
+    }
+
+    /// Whether the reply of this number is still being written.
+    pub fn is_current(&self, reply: u64) -> bool {
+        lock(&self.channel.words).reply == reply
     }
 
     /// The words of the answer so far, for a reader who has not seen them come, if it is still being written.
     pub fn words(&mut self) -> Option<Progress> {
-        let words = std::mem::take(&mut self.words);
-        let is_current = !words.is_empty() && lock(&self.channel.words).starts_with(&words);
-        Progress::of(&Signal::Token(&words)).filter(|_| is_current)
+        let Words { reply, text } = std::mem::take(&mut self.words);
+        Progress::of(&Signal::Token(&text)).filter(|_| !text.is_empty() && self.is_current(reply))
     }
 
-    /// Waits until a run has begun.
+    /// Waits until the run that alone is watched has begun.
     pub async fn begun(&mut self) {
-        while !matches!(self.notes.recv().await, Ok(Note::Moved)) {}
+        while self.turn().is_none() {
+            let _ = self.notes.recv().await;
+        }
     }
 }
 

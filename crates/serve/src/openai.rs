@@ -158,22 +158,23 @@ pub(crate) async fn complete(
         None => (caller.new_thread()?, history),
     };
     let shown = caller.show(&thread);
-    let (known, name) = (service.clone(), request.model.clone());
+    let (known, name, agent) = (service.clone(), request.model.clone(), request.model.clone());
     let words = read(move || Ok(Words::of(known.agent(Some(&name))?.agent.compiled().spec()))).await?;
     let (model, stored) = (request.model, Arc::new(service.thread(thread.clone())));
     let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
         ask(service, stored, under, None, Some(&model), &question, history)
     };
     if !request.stream.unwrap_or_default() {
-        service.perform(thread, work).await?;
-        return read(move || Ok(Json(CompletionReply::of(&service, &stored, &shown)?).into_response())).await;
+        let turn = service.perform(thread, work).await?.turn;
+        let reply = move || Ok(Json(CompletionReply::of(&service, &stored, &shown, turn)?).into_response());
+        return read(reply).await;
     }
     let (from, items) = perform_followed(&service, thread, Begin::NextTurn, work).await?;
     let wants_usage = request.stream_options.unwrap_or_default().include_usage.unwrap_or_default();
     Ok(stream_told(service.patience, move |outlet| {
         let begun = json!({
             "id": format!("chatcmpl-{shown}-{}", from.turn), "object": "chat.completion.chunk",
-            "created": now_ms() / 1_000, "metadata": {"thread_id": shown},
+            "created": now_ms() / 1_000, "model": agent, "metadata": {"thread_id": shown},
         });
         Chunks { service, caller, stored, shown, begun, words, wants_usage, outlet }.tell(items)
     }))
@@ -203,28 +204,25 @@ impl Chunks {
                         self.send(json!({"content": words}), Value::Null).await?;
                     }
                 }
-                Item::End(_, _, Some(problem)) => return self.fail(&problem).await,
                 Item::Cut(problem) => return self.fail(&problem).await,
-                Item::End(_, _, None) => return self.end().await,
+                Item::End(_, told) => return self.end(told.turn).await,
             }
         }
     }
 
-    async fn end(mut self) -> Option<()> {
+    async fn end(mut self, turn: u32) -> Option<()> {
         let (service, stored, shown) = (self.service.clone(), Arc::clone(&self.stored), self.shown.clone());
-        let reply = match read(move || CompletionReply::of(&service, &stored, &shown)).await {
+        let reply = match read(move || CompletionReply::of(&service, &stored, &shown, turn)).await {
             Ok(reply) => reply,
             Err(problem) => return self.fail(&problem).await,
         };
-        self.begun["id"] = json!(reply.id);
         match self.words.end(&reply.choices[0].message.content) {
             Some(rest) if rest.is_empty() => {}
             Some(rest) => self.send(json!({"content": rest}), Value::Null).await?,
             None => {
-                let taken_back =
-                    Problem::new(Kind::Interrupted, "the answer became another while it was written");
-                let taken_back = taken_back.hint("GET /threads/{thread_id} shows the answer");
-                return self.fail(&taken_back).await;
+                let other = "the answer became another while it was written".to_owned();
+                let problem = Problem::new(Kind::NoAnswer, reply.error.unwrap_or(other));
+                return self.fail(&problem.hint("GET /threads/{thread_id} shows the turn")).await;
             }
         }
         self.send(json!({}), json!("stop")).await?;

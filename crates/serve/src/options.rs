@@ -35,6 +35,8 @@ pub struct Options {
     pub require_tokens: bool,
     /// Whether turns whose process was killed go on at the start.
     pub resume: bool,
+    /// How long a stop waits for what is asked to be answered.
+    pub grace: Duration,
     /// How long the reader of a stream may take for what there is, before it is cut off.
     pub reader_patience: Duration,
     /// How much is logged.

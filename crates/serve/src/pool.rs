@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -112,11 +113,13 @@ impl Pool {
     }
 
     /// Takes no new work, and brings what runs to its next record. Returns when nothing runs any more.
-    pub async fn stop(&self) {
+    /// What is asked meanwhile is waited for, for a time.
+    pub async fn stop(&self, grace: Duration) {
         self.is_stopping.store(true, Ordering::SeqCst);
-        self.tokens().values().for_each(|token| {
-            token.interrupt();
-        });
+        self.tokens().values().for_each(CancelToken::interrupt_soon);
+        if tokio::time::timeout(grace, self.slots.acquire_many(self.size)).await.is_err() {
+            self.tokens().values().for_each(CancelToken::interrupt);
+        }
         let _ = self.slots.acquire_many(self.size).await;
         self.slots.close();
     }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use planwright::driver::Stopped;
-use planwright::journal::{JournalErrorKind, StoreError};
+use planwright::journal::{JournalErrorKind, StoreError, ThreadId};
+use planwright::ports::Cause;
 use planwright_app::{Class, Error};
 
 /// A problem, as `application/problem+json`.
@@ -55,6 +56,12 @@ impl Problem {
         &self.detail
     }
 
+    /// The problem of a thread, whose name the hint has.
+    pub fn of_thread(self, thread: &ThreadId) -> Self {
+        let hint = self.hint.map(|hint| hint.replace("{thread_id}", thread.as_str()));
+        Problem { hint, ..self }
+    }
+
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Problem { hint: Some(hint.into()), ..self }
     }
@@ -99,6 +106,8 @@ pub(crate) enum Kind {
     /// The model did not answer. The turn is kept and can go on.
     Interrupted,
     Stopping,
+    /// The run ended without the answer that was streamed.
+    NoAnswer,
     /// The reader of a stream does not take what there is.
     TooSlow,
     Store,
@@ -153,6 +162,7 @@ impl Kind {
             Kind::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too-often", "Too many requests"),
             Kind::Interrupted => (StatusCode::SERVICE_UNAVAILABLE, "interrupted", "The model did not answer"),
             Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service is stopping"),
+            Kind::NoAnswer => (StatusCode::UNPROCESSABLE_ENTITY, "no-answer", "The run has no such answer"),
             Kind::TooSlow => (StatusCode::REQUEST_TIMEOUT, "reader-too-slow", "The reader is too slow"),
             Kind::Store => (StatusCode::SERVICE_UNAVAILABLE, "store", "The store cannot be used"),
             Kind::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "The service is not ready"),
@@ -210,6 +220,10 @@ impl From<Stopped> for Problem {
         let (kind, hint) = match &stopped {
             Stopped::Store(error) => return error.clone().into(),
             Stopped::Journal(error) => return StoreError::from(error.clone()).into(),
+            Stopped::Interrupted(interrupted) if interrupted.cause.cause == Cause::Stopped => {
+                let hint = "the turn is kept, and goes on when the service starts again";
+                return Problem::new(Kind::Stopping, "the service is stopping").hint(hint).retry_after(1);
+            }
             Stopped::Interrupted(interrupted) => {
                 let hint = "the turn is kept: POST /threads/{thread_id}/resume goes on with it";
                 let problem = Problem::new(Kind::Interrupted, stopped.to_string()).hint(hint);

@@ -16,7 +16,7 @@ pub(crate) struct ChatReply {
     /// The thread.
     thread_id: String,
     /// The turn, from 1.
-    turn: u32,
+    pub turn: u32,
     /// The agent.
     agent: String,
     /// The answer, or in words why there is none.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::figures::Figures;
-use crate::live::Live;
+use crate::live::{Live, Running};
 use crate::log::request_id;
 use crate::options::Options;
 use crate::pool::Pool;
@@ -63,6 +63,11 @@ impl<'a> Under<'a> {
     pub fn handle(&self, stored: &'a StoredThread, agent: &Agent) -> ThreadHandle<'a> {
         self.watched.begin(agent.compiled());
         stored.threads.at(&stored.thread).observer(self.watched).cancelled_by(self.cancel.clone())
+    }
+
+    /// Which turn of its thread the run is, from 1; 0 where none began.
+    pub fn turn(&self) -> u32 {
+        self.watched.turn()
     }
 }
 
@@ -170,25 +175,40 @@ impl Service {
     where
         W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
     {
-        let (pool, work) = (Arc::clone(&self.pool), self.work(thread, work));
+        let running = self.live.run(&thread);
+        self.perform_as(running, thread, work)
+    }
+
+    /// As [`perform`](Service::perform), for a run that is watched by now.
+    pub fn perform_as<T: Told + Send + 'static, W>(
+        self: &Arc<Self>,
+        running: Running,
+        thread: ThreadId,
+        work: W,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, W>
+    where
+        W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
+    {
+        let (pool, work) = (Arc::clone(&self.pool), self.work(running, thread, work));
         async move { pool.run(work).await? }
     }
 
     /// A run of a thread, for the pool.
     pub fn work<T: Told + 'static, W>(
         self: &Arc<Self>,
+        running: Running,
         thread: ThreadId,
         work: W,
     ) -> impl FnOnce(CancelToken) -> Result<T> + Send + 'static + use<T, W>
     where
         W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
     {
-        let (service, running) = (Arc::clone(self), self.live.run(&thread));
-        let request = request_id();
+        let (service, request) = (Arc::clone(self), request_id());
         move |cancel| {
             let stored = service.thread(thread);
             let watched = Watched::new(&service.watch, &running, &stored, request);
             let done = work(&service, &stored, &Under { watched: &watched, cancel });
+            let done = done.map_err(|problem| problem.of_thread(&stored.thread));
             watched.end(&done);
             if let Err(problem) = &done {
                 running.stopped(problem);
@@ -214,7 +234,7 @@ impl Service {
             None => Arc::new(PreparedAgent::resume(&folded, &self.settings, None, None)?),
         };
         go(under.handle(stored, &prepared.agent), &prepared.agent)?;
-        self.last_turn(stored)
+        self.turn(stored, under.turn())
     }
 
     /// How many turns a thread has, and whether a process goes on with the last.
@@ -225,8 +245,14 @@ impl Service {
 
     /// The last turn of a thread.
     pub fn last_turn(&self, stored: &StoredThread) -> Result<ShownTurn> {
+        self.turn(stored, 0)
+    }
+
+    /// A turn of a thread, from 1; the last for 0.
+    pub fn turn(&self, stored: &StoredThread, turn: u32) -> Result<ShownTurn> {
         let (turns, running) = self.turns_of(stored)?;
-        Ok(ShownTurn::load(stored, turns.saturating_sub(1), running, None)?)
+        let turn = if turn == 0 { turns } else { turn };
+        Ok(ShownTurn::load(stored, turn.saturating_sub(1), running && turn == turns, None)?)
     }
 
     /// The threads whose process ended before their turn did, which can go on by themselves.

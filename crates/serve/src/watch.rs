@@ -115,6 +115,20 @@ impl<'a> Watched<'a> {
         self.watch.runs.lock().insert(self.number, line);
     }
 
+    /// Which turn of its thread the run is, from 1; 0 where none began.
+    pub fn turn(&self) -> u32 {
+        self.turn.get()
+    }
+
+    /// Finds the turn while nobody else can have the thread.
+    fn find_turn(&self) {
+        if self.turn.get() == 0 {
+            let turns = self.stored.threads.store().turns(&self.stored.thread);
+            self.turn.set(turns.unwrap_or_default());
+            self.live.begins(self.turn.get());
+        }
+    }
+
     fn agent(&self) -> &str {
         self.agent.get().map_or("", |(name, _)| name)
     }
@@ -167,10 +181,6 @@ impl<'a> Watched<'a> {
     }
 
     fn log(&self, span: Span<'_>, answer: Answer<'_>, outcome: &str, cost: Option<Money>) {
-        if self.turn.get() == 0 {
-            let turns = self.stored.threads.store().turns(&self.stored.thread);
-            self.turn.set(turns.unwrap_or_default());
-        }
         info!(
             request_id = self.request, thread = span.thread, turn = self.turn.get(), agent = self.agent(),
             effect = %span.effect, asked = span.asked, phase = self.phase.get().map(|phase| phase.to_string()),
@@ -190,6 +200,7 @@ impl Observer for Watched<'_> {
     fn notice(&self, signal: Signal<'_>) {
         match signal {
             Signal::Asked { span, request } => {
+                self.find_turn();
                 let asked = match request {
                     RequestBody::Model { .. } => Asked::Model,
                     RequestBody::Tool { tool, .. } => Asked::Tool(tool.to_string()),

@@ -42,7 +42,7 @@ fn write_in_doubt_is_resolved_by_its_token_alone() {
     is_in_doubt(&home, "t");
     let service = Service::start(&home, &["--offline"]);
     let ask = json!({"message": "7*6?", "thread_id": "t"});
-    service.refuses(("POST", "/chat", &ask), 409, "write-in-doubt", "/threads/{thread_id}/resolve");
+    service.refuses(("POST", "/chat", &ask), 409, "write-in-doubt", "/threads/t/resolve");
     let cancel = json!({"reason": "no longer needed"});
     service.refuses(("POST", "/threads/t/cancel", &cancel), 409, "write-in-doubt", "in doubt");
     let token = service.get("/threads/t", 200)["turns"][0]["open"]["token"].clone();

@@ -89,7 +89,7 @@ fn turn_whose_server_was_killed_goes_on_at_the_next_start() {
     // Left alone it stays as it was, and says what goes on with it.
     let mut service = Service::start(&home, &["--no-resume", "--base-url", &other.url(), "--model", "m"]);
     let again = json!({"message": SUM, "thread_id": "t"});
-    service.refuses(("POST", "/chat", &again), 409, "turn-is-open", "/threads/{thread_id}/resume goes on");
+    service.refuses(("POST", "/chat", &again), 409, "turn-is-open", "/threads/t/resume goes on");
     assert_eq!(service.get("/threads?status=unfinished", 200)["threads"][0]["thread"], "t");
     service.signal("-TERM");
     let service = Service::start(&home, &["--base-url", &other.url(), "--model", "m"]);
@@ -107,7 +107,7 @@ fn turn_whose_server_was_killed_goes_on_at_the_next_start() {
 #[test]
 fn stop_brings_what_runs_to_its_next_record_and_ends_with_0() {
     let home = Home::new();
-    let (model, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
+    let (model, was_asked, answer) = Server::pausing(Answer::reply(PLAN));
     let url = model.url();
     let mut service = Service::start(&home, &["--base-url", &url, "--model", "m"]);
     let (address, ask) = (service.address.clone(), json!({"message": SUM, "thread_id": "t"}).to_string());
@@ -120,11 +120,27 @@ fn stop_brings_what_runs_to_its_next_record_and_ends_with_0() {
     // One that never ends its request holds nobody up.
     let mut endless = std::net::TcpStream::connect(service.address.replace("http://", "")).unwrap();
     std::io::Write::write_all(&mut endless, b"POST /chat HTTP/1.1\r\nHost: localhost\r\n").unwrap();
-    assert_eq!(service.signal("-TERM"), Some(0));
+    // The model answers while the service stops.
+    assert_eq!(service.signal_then("-TERM", || drop(answer)), Some(0));
     let (status, told) = client.join().unwrap();
-    assert!(
-        status == 503 && told.contains("/threads/{thread_id}/resume goes on with it"),
-        "{status}: {told}"
-    );
+    assert!(status == 503 && told.contains("urn:planwright:stopping"), "{status}: {told}");
+    assert_eq!(model.count(), 1);
+    // What it answered is on record, and not asked again.
+    let other = Server::answering([GOOD, "It is 300840."].map(Answer::reply));
+    home.check(&["threads", "resume", "--base-url", &other.url(), "--model", "m", "t"], 0)
+        .prints(&["300840"]);
+}
+
+#[test]
+fn stop_waits_no_longer_than_it_may() {
+    let home = Home::new();
+    let (model, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
+    let url = model.url();
+    let mut service = Service::start(&home, &["--grace-seconds", "0", "--base-url", &url, "--model", "m"]);
+    let (address, ask) = (service.address.clone(), json!({"message": SUM, "thread_id": "t"}).to_string());
+    let client = std::thread::spawn(move || ureq::post(format!("{address}/chat")).send(ask).map(drop));
+    was_asked.recv().unwrap();
+    assert_eq!(service.signal("-TERM"), Some(0));
+    assert!(client.join().unwrap().is_err());
     home.check(&["threads", "resume", "--offline", "t"], 0).prints(&["300840"]);
 }

@@ -117,8 +117,14 @@ impl Service {
     }
 
     pub fn signal(&mut self, signal: &str) -> Option<i32> {
+        self.signal_then(signal, || {})
+    }
+
+    /// Sends a signal, does something, and gives the exit code.
+    pub fn signal_then(&mut self, signal: &str, then: impl FnOnce()) -> Option<i32> {
         let status = Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();
         assert!(status.success());
+        then();
         self.process.wait().unwrap().code()
     }
 }

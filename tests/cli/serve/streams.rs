@@ -228,7 +228,7 @@ fn words_come_as_they_are_written_and_to_a_late_reader_from_the_first_on() {
         }
     }
     let mut late = Stream::open(&service.address, "/threads/t/events", None, None).ok().unwrap();
-    let first = late.find(|event| event.name == "token").unwrap();
+    let first = late.find(|event| event.name == "token" && event.data["step"] == "token").unwrap();
     assert_eq!(first.data["content"], "It is 300", "{first:?}");
     // The reply that broke off is taken back.
     for rest in [stream, late] {
@@ -255,9 +255,10 @@ fn question_ends_a_stream_and_its_answer_begins_one_there() {
     let end = &asked.last().unwrap().data;
     assert_eq!((&end["status"], end["token"].is_string()), (&json!("waiting_human"), true), "{end}");
     assert!(asked.iter().any(|event| event.name == "question"), "{asked:?}");
-    // Asked again, it says what it waits for.
+    // Asked again, it says what it waits for, at the place where it does.
     let again: Vec<Event> = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap().collect();
     assert_eq!((again.len(), &again[1].data["question"]), (2, &end["question"]));
+    assert_eq!((&again[1].id, &again[0].id), (&asked.last().unwrap().id, &Some(ids(&asked).pop().unwrap())));
     let answer = json!({"thread_id": "t", "response": "go on"});
     let rest: Vec<Event> =
         Stream::open(&service.address, "/hitl/resume", Some(&answer), None).ok().unwrap().collect();
@@ -267,7 +268,7 @@ fn question_ends_a_stream_and_its_answer_begins_one_there() {
 }
 
 #[test]
-fn what_cannot_begin_is_a_problem_and_what_stops_says_why_at_its_end() {
+fn what_cannot_begin_is_a_problem_and_what_stops_has_no_end_but_a_reason() {
     let home = Home::new();
     let service = Service::start(
         &home,
@@ -294,8 +295,8 @@ fn what_cannot_begin_is_a_problem_and_what_stops_says_why_at_its_end() {
     let stopped: Vec<Event> =
         Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap().collect();
     let end = stopped.last().unwrap();
-    assert_eq!((&*end.name, &end.data["status"]), ("end", &json!("unfinished")));
-    assert_eq!(end.data["problem"]["type"], "urn:planwright:interrupted", "{end:?}");
+    assert_eq!((&*end.name, &end.data["type"]), ("cut", &json!("urn:planwright:interrupted")), "{end:?}");
+    assert!(end.data["hint"].as_str().unwrap().contains("/threads/t/resume"), "{end:?}");
     for (id, says) in [("x", "1-4-2"), ("0-0-0", "1-4-2"), ("01-0-0", "1-4-2"), ("1-0", "1-4-2")] {
         let (status, kind, detail) = problem("/threads/t/events", None, Some(id));
         assert_eq!((status, &*kind, detail.contains(says)), (422, "wrong-input", true), "{id}: {detail}");
@@ -308,7 +309,8 @@ fn what_cannot_begin_is_a_problem_and_what_stops_says_why_at_its_end() {
 fn stop_of_the_service_is_told_to_who_reads() {
     let home = Home::new();
     let (model, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
-    let mut service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let mut service =
+        Service::start(&home, &["--grace-seconds", "0", "--base-url", &model.url(), "--model", "m"]);
     let ask = json!({"message": SUM, "thread_id": "t"});
     let mut stream = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap();
     was_asked.recv().unwrap();
@@ -317,14 +319,7 @@ fn stop_of_the_service_is_told_to_who_reads() {
     assert_eq!(service.signal("-TERM"), Some(0));
     for rest in [stream, idle] {
         let last = rest.last().unwrap();
-        let told = match &*last.name {
-            "cut" => &last.data["type"],
-            _ => &last.data["problem"]["type"],
-        };
-        assert!(
-            ["urn:planwright:stopping", "urn:planwright:interrupted"].contains(&told.as_str().unwrap()),
-            "{last:?}"
-        );
+        assert_eq!((&*last.name, &last.data["type"]), ("cut", &json!("urn:planwright:stopping")), "{last:?}");
     }
 }
 
@@ -367,5 +362,54 @@ fn reader_that_takes_nothing_is_cut_off_and_told_why() {
         std::thread::sleep(std::time::Duration::from_secs(5));
         let rest: Vec<Event> = never.collect();
         assert!(rest.iter().all(|event| event.name != "cut" && event.name != "end"), "{}", rest.len());
+    }
+}
+
+#[test]
+fn words_that_are_on_record_by_now_do_not_come_behind_them() {
+    let home = Home::new();
+    let service = Service::start(&home, &["--offline", "--tools", "calc"]);
+    for nth in 0..30 {
+        let ask = json!({"message": "2+1?", "thread_id": format!("t{nth}")});
+        let events = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap();
+        let names: Vec<String> = events.map(|event| event.name).collect();
+        let behind = names.iter().skip_while(|name| *name != "answer");
+        assert_eq!(behind.collect::<Vec<_>>(), ["answer", "end"], "{names:?}");
+    }
+}
+
+/// Its turn is all that a stream of a run tells, whoever asks in the thread meanwhile.
+#[test]
+fn stream_of_a_run_ends_with_it_though_others_ask_in_the_thread() {
+    let home = Home::new();
+    let model = Server::start(|seen, _| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let asked = seen.json()["messages"].to_string();
+        let writes = !asked.contains("plan how an agent answers") && !asked.contains("fix_hint\\\": string");
+        let of = if asked.contains("6*7") { "two" } else { "one" };
+        let of = format!("the answer {of}");
+        Answer::reply(match asked.contains("plan how an agent answers") {
+            true => PLAN,
+            false if writes => &of,
+            false => GOOD,
+        })
+    });
+    let service = Service::start(&home, &["--max-runs", "1", "--base-url", &model.url(), "--model", "m"]);
+    for nth in 0..3 {
+        let thread = format!("t{nth}");
+        let ask = json!({"message": SUM, "thread_id": thread});
+        let mut stream = Stream::open(&service.address, "/chat", Some(&ask), None).ok().unwrap();
+        let begun = stream.next().unwrap();
+        let other = json!({"message": "What is 6*7?", "thread_id": thread});
+        let events: Vec<Event> = std::thread::scope(|scope| {
+            let second = scope.spawn(|| service.post("/chat", &other, 200));
+            let events = stream.collect();
+            assert_eq!(second.join().unwrap()["turn"], 2);
+            events
+        });
+        let end = events.last().unwrap();
+        assert_eq!((&begun.data["turn"], &end.data["turn"]), (&json!(1), &json!(1)), "{end:?}");
+        assert_eq!((&*end.name, &end.data["result"]), ("end", &json!("the answer one")), "{end:?}");
+        assert!(ids(&events).iter().all(|id| id.starts_with("1-")), "{events:?}");
     }
 }

@@ -51,6 +51,9 @@ pub struct ServeArgs {
     /// Take no answer without the token of what it answers, that of a step neither
     #[arg(long)]
     pub require_tokens: bool,
+    /// How many seconds a stop waits for what models and tools are asked at the moment
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub grace_seconds: u64,
     /// How many seconds the reader of a stream may take for what there is, before it is cut off
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub reader_seconds: u64,
