@@ -74,10 +74,11 @@ impl Progress {
         }
     }
 
-    /// With the time, in milliseconds since 1970, and the name of the agent.
+    /// With the time, in milliseconds since 1970 (0 if it is not known), and the name of the agent.
     #[must_use]
     pub fn stamped(self, now_ms: u64, agent: &str) -> Self {
-        let time = i64::try_from(now_ms).ok().and_then(|now| Timestamp::from_millisecond(now).ok());
+        let time = i64::try_from(now_ms).ok().filter(|now| *now > 0);
+        let time = time.and_then(|now| Timestamp::from_millisecond(now).ok());
         let time = time.map_or_else(String::new, |time| format!("{time:.3}"));
         Progress { time, agent: agent.to_owned(), ..self }
     }

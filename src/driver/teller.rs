@@ -208,8 +208,7 @@ pub fn retell(records: &[Record]) -> Result<Vec<(u64, Progress)>, JournalError> 
     let heard = Heard::default();
     let mut teller = Teller::new(header.run.clone(), header.thread.clone(), &heard);
     let mut state = start(&compiled, header.input.clone()).state;
-    let mut told = Vec::new();
-    let mut now_ms = records.iter().find_map(Record::time).unwrap_or_default();
+    let (mut told, mut now_ms) = (Vec::new(), 0);
     for (index, record) in (0..).zip(records) {
         now_ms = record.time().unwrap_or(now_ms);
         teller.recorded = Some(Duration::from_millis(now_ms));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::figures::Figures;
 use crate::live::{Live, Running};
@@ -44,6 +44,8 @@ pub(crate) struct Service {
     pub wants_tokens: bool,
     max_question_bytes: usize,
     agents: Mutex<HashMap<String, Arc<PreparedAgent>>>,
+    /// When the store was last written to for that alone.
+    written: Mutex<Option<Instant>>,
 }
 
 /// The name of an agent and those of its tools.
@@ -102,6 +104,7 @@ impl Service {
             wants_tokens: options.require_tokens,
             max_question_bytes: options.max_question_bytes,
             agents,
+            written: Mutex::default(),
         })
     }
 
@@ -269,17 +272,23 @@ impl Service {
         }
     }
 
-    /// Checks that the store is there, and writes to it. Without a model the service does not begin.
+    /// Checks that the store is there, and writes to it once a second at most: anybody may ask. Without a model the
+    /// service does not begin.
     pub fn check_ready(&self) -> Result<()> {
         let not_ready = |why: String| {
             Problem::new(Kind::NotReady, format!("the store {}: {why}", self.place.path.display()))
         };
         let opened = std::fs::OpenOptions::new().append(true).open(&self.place.path);
         opened.map_err(|error| not_ready(error.to_string()))?;
-        // A thread without records is in no list, and goes with its release.
-        let store = self.threads.store();
-        let written = store.claim(&new_thread_id(), Claim::New).and_then(|lease| store.release(lease));
-        written.map_err(|error| not_ready(error.to_string()))
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
+            // A thread without records is in no list, and goes with its release.
+            let store = self.threads.store();
+            let done = store.claim(&new_thread_id(), Claim::New).and_then(|lease| store.release(lease));
+            done.map_err(|error| not_ready(error.to_string()))?;
+            *written = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// A page of those that wait for a person.

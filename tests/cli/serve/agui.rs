@@ -64,11 +64,15 @@ fn state(events: &[Value]) -> Value {
     state
 }
 
+/// Words that come slower than they are told come one by one.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
+
 #[test]
 fn run_is_told_in_steps_words_calls_and_the_plan() {
     let home = Home::new();
     let words = ["It is ", "300840."].map(event).into_iter().chain([finish("stop")]);
-    let model = Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::chunks(words)]);
+    let model =
+        Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::chunks(words).trickling(PAUSE)]);
     let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
     let events = run(&service, "/agui", &input("합", SUM));
     let steps: Vec<&Value> = of(&events, "STEP_STARTED").iter().map(|event| &event["stepName"]).collect();

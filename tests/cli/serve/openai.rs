@@ -40,7 +40,9 @@ fn pieces(chunks: &[Value]) -> Vec<&str> {
 
 /// An answer that comes in pieces.
 fn in_pieces(pieces: &[&str]) -> Answer {
-    Answer::chunks(pieces.iter().map(|piece| event(piece)).chain([finish("stop")]))
+    // Words that come slower than they are told come one by one.
+    let pause = std::time::Duration::from_millis(200);
+    Answer::chunks(pieces.iter().map(|piece| event(piece)).chain([finish("stop")])).trickling(pause)
 }
 
 #[test]
