@@ -27,11 +27,11 @@ const STREAMS: usize = 200;
 
 fn main() {
     // `cargo bench` hands on `--bench`, and `cargo test` nothing.
-    let mut arguments = std::env::args().skip(1);
-    if !arguments.any(|argument| argument == "--bench") {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
-    let seconds = arguments.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(60);
+    let seconds = arguments.iter().find_map(|seconds| seconds.parse().ok()).unwrap_or(60);
     let folder = tempfile::tempdir().expect("a folder");
     println!("| {RUNS} runs with a replan | runs/s | p50 | p99 | CPU per run |");
     println!("| --- | --- | --- | --- | --- |");
