@@ -47,7 +47,7 @@ fn choice() -> AgentChoice {
     AgentChoice { tools, max_replans, ..AgentChoice::default() }
 }
 
-/// The same runs in this process, one after the other. Gives the CPU of one, in microseconds.
+/// Runs the question in this process, through a store, one run after the other. Gives the CPU of a run in microseconds.
 fn library(folder: &Path) -> f64 {
     let store = folder.join("library.db");
     let place = StorePlace::find(Some(&store), Some(Durability::Full), None).expect("a store");
@@ -68,7 +68,7 @@ fn library(folder: &Path) -> f64 {
     row("in the library, one by one", took, began.elapsed(), cpu_of(std::process::id()) - cpu)
 }
 
-/// The same runs over HTTP, one after the other over one connection.
+/// Asks a service the question over one connection, one run after the other. Gives its CPU for a run in microseconds.
 fn service(folder: &Path) -> f64 {
     let service = Service::start(&folder.join("service.db"), &[]);
     let mut client = Client::of(&service.address);

@@ -306,7 +306,7 @@ fn write_whose_time_ran_out_is_in_doubt_at_once() {
 }
 
 /// An agent with a tool that may not be called twice, and a second for it.
-const PAYS: &str = r#"
+pub const PAYS: &str = r#"
 name = "pays"
 description = "Pays."
 [policy]

@@ -141,17 +141,7 @@ pub(crate) async fn list_running(State(service): State<Shared>, caller: Caller) 
 )]
 pub(crate) async fn show_metrics(State(service): State<Shared>) -> Result<impl IntoResponse> {
     let text = read(move || {
-        let statuses = ["waiting", "in_doubt"].map(str::to_owned).to_vec();
-        let mut query = Query { statuses, limit: 1000, ..Query::default() };
-        let mut waiting = 0;
-        loop {
-            let page = service.threads().list(&query)?;
-            waiting += page.len();
-            match page.last() {
-                Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
-                _ => break,
-            }
-        }
+        let waiting = service.threads_of(&["waiting", "in_doubt"])?.len();
         Ok(service.watch.figures.text(service.pool.load(), waiting, service.live.streams()))
     });
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -29,8 +29,7 @@ use crate::service::{Service, Shared, Under};
 use crate::words::Words;
 use planwright::journal::system::now_ms;
 use planwright_app::StoredThread;
-use planwright_app::shapes::AgentName;
-use planwright_app::shapes::DataEvent;
+use planwright_app::shapes::{AgentName, DataEvent};
 
 /// An agent, as a model.
 #[derive(Debug, Serialize, ToSchema)]

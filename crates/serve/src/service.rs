@@ -16,7 +16,7 @@ use crate::watch::{Watch, Watched};
 use planwright::agents;
 use planwright::contract::excerpt;
 use planwright::driver::{Agent, CancelToken, Run, Stopped, ThreadHandle, Threads};
-use planwright::journal::{Claim, Query, ThreadId};
+use planwright::journal::{Claim, Listed, Query, ThreadId};
 use planwright::ports::Secret;
 use planwright::spec::Spec;
 use planwright_app::{
@@ -260,14 +260,22 @@ impl Service {
 
     /// The threads whose process ended before their turn did, which can go on by themselves.
     pub fn left_threads(&self) -> Result<Vec<ThreadId>> {
-        let mut query = Query { statuses: vec!["unfinished".to_owned()], ..Query::default() };
-        let mut left = Vec::new();
+        let left = self.threads_of(&["unfinished"])?.into_iter().filter(|listed| !listed.running);
+        Ok(left.map(|listed| listed.thread).collect())
+    }
+
+    /// All threads of these statuses.
+    pub fn threads_of(&self, statuses: &[&str]) -> Result<Vec<Listed>> {
+        let statuses = statuses.iter().map(|&status| status.to_owned()).collect();
+        let mut query = Query { statuses, limit: 1000, ..Query::default() };
+        let mut all = Vec::new();
         loop {
             let page = self.threads.list(&query)?;
-            left.extend(page.iter().filter(|listed| !listed.running).map(|listed| listed.thread.clone()));
-            match page.last() {
-                Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
-                _ => return Ok(left),
+            let more = page.len() == query.limit;
+            query.after = page.last().map(|last| last.cursor(query.order));
+            all.extend(page);
+            if !more {
+                return Ok(all);
             }
         }
     }

@@ -11,34 +11,9 @@ use serde_json::{Value, json};
 use super::Service;
 use crate::cli_support::Home;
 use crate::support::{Answer, Seen, Server};
-use crate::world::{PLAN, SUM};
+use crate::world::{PAYS, PLAN, SUM};
 
 const RUNS: usize = 50;
-
-/// An agent that pays twice. A payment may not be made twice.
-const PAYS: &str = r#"
-name = "pays"
-description = "Pays."
-[policy]
-validate = "off"
-[policy.plan]
-min_steps = 1
-max_steps = 6
-final_step = "required"
-[[tools]]
-name = "search"
-description = "pays"
-input = { type = "string", minLength = 1 }
-effect = "write"
-trust = "trusted"
-needs_approval = false
-timeout_ms = 20000
-max_output_bytes = 4000
-[roles.planner]
-prompt = "ROLE=planner plan"
-[roles.writer]
-prompt = "ROLE=writer write"
-"#;
 
 /// The question that a model is asked about.
 fn question(seen: &Seen) -> String {
@@ -127,7 +102,7 @@ fn service_killed_amid_fifty_runs_again_and_again_loses_nothing_and_pays_nothing
         world.bank.origin()
     );
     home.write("config/planwright/config.toml", &config);
-    home.write("pays.toml", PAYS);
+    home.write("pays.toml", &PAYS.replace("timeout_ms = 1000", "timeout_ms = 20000"));
     // A whole run asks four times. Each process dies once it has asked about one fifth of what is left.
     for _ in 0..6 {
         let mut service = world.service(&home);

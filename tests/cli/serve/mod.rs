@@ -15,6 +15,7 @@ mod logged;
 mod metrics;
 mod openai;
 mod problems;
+mod reader;
 mod resources;
 mod streams;
 
