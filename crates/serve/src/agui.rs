@@ -60,8 +60,7 @@ pub(crate) struct ResumeEntry {
     /// The id of the interrupt.
     interrupt_id: String,
     status: ResumeStatus,
-    /// A text, whether it is approved, or one of `response`, `approve`, `reject`, `edit` and `edit_input`, as
-    /// `POST /hitl/resume` takes them.
+    /// The answer; nothing is read of it where the interrupt is cancelled.
     #[serde(default)]
     payload: Value,
 }
@@ -95,6 +94,11 @@ impl RunAgentInput {
         let Value::Object(mut fields) = payload else {
             return Err(wrong("expected a text, true, false or an object"));
         };
+        for (name, said_by) in [("thread_id", "threadId"), ("token", "interruptId")] {
+            if fields.contains_key(name) {
+                return Err(wrong(&format!("expected no field `{name}`: `{said_by}` says it")));
+            }
+        }
         fields.insert("thread_id".to_owned(), json!(self.thread_id));
         let said: Result<HitlRequest, _> = serde_json::from_value(Value::Object(fields));
         let answer = said.map_err(|error| wrong(&error.to_string()))?.answer(service);

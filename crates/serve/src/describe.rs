@@ -33,6 +33,8 @@ pub(crate) struct Document(axum::body::Bytes);
 
 /// The shapes of the engine, and what the types of a request do not say of themselves.
 const SHAPES: &str = include_str!("shapes.json");
+/// A reply of each path where all goes well, by method and path and then by media type.
+const EXAMPLES: &str = include_str!("examples.json");
 
 impl Document {
     pub fn of(description: &utoipa::openapi::OpenApi) -> Self {
@@ -52,7 +54,24 @@ impl Document {
                 }
             }
         }
+        put_examples(&mut document["paths"]);
         Document(document.to_string().into())
+    }
+}
+
+/// Puts the examples beside the schemas of the replies they are examples of.
+fn put_examples(paths: &mut Value) {
+    let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).expect("examples.json is JSON");
+    for (request, by_type) in &examples {
+        let (method, path) = request.split_once(' ').expect("a method and a path");
+        let responses = paths[path][method.to_lowercase()]["responses"].as_object_mut();
+        for (status, response) in responses.into_iter().flatten() {
+            for (media_type, about) in response["content"].as_object_mut().into_iter().flatten() {
+                if let Some(example) = by_type.get(media_type).filter(|_| status.starts_with('2')) {
+                    about["example"] = example.clone();
+                }
+            }
+        }
     }
 }
 

@@ -33,7 +33,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
     accepts.flat_map(|value| value.split(',')).any(|kind| {
-        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+        let mut parts = kind.split(';').map(str::trim);
+        let is_stream = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
+        // A weight of 0 says that it is not wanted (RFC 9110, 12.4.2).
+        let weights = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
+        is_stream && weights.last() != Some(0.0)
     })
 }
 

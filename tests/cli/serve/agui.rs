@@ -131,6 +131,8 @@ fn question_is_an_interrupt_that_the_next_run_answers() {
     let wrong = answers(json!(7));
     service.refuses(("POST", "/agui", &wrong), 422, "wrong-input", "$.resume[0].payload: expected a text");
     service.refuses(("POST", "/agui", &answers(json!({}))), 422, "wrong-input", "expected one of response");
+    let other = answers(json!({"token": "other", "response": "go on"}));
+    service.refuses(("POST", "/agui", &other), 422, "wrong-input", "no field `token`: `interruptId` says it");
     let events = run(&service, path, &answers(json!({"response": "go on"})));
     assert_eq!(events.last().unwrap()["outcome"]["type"], "success");
     assert_eq!(said(&events), service.get("/threads/t", 200)["turns"][0]["answer"]);

@@ -32,12 +32,15 @@ fn description_of_the_interface_and_what_is_served_agree() {
             let posts_nothing = ["/threads/{thread_id}/resume"].contains(&path.as_str());
             assert_eq!(about["requestBody"].is_null(), method != "post" || posts_nothing, "{method} {path}");
             for (status, response) in about["responses"].as_object().unwrap() {
-                let described =
-                    response["content"].as_object().map(|content| content.values().next().unwrap());
-                assert!(
-                    status == "204" || described.is_some_and(|one| one["schema"].is_object()),
-                    "{status} {path}"
-                );
+                let media_types = response["content"].as_object();
+                assert_eq!(media_types.is_none(), status == "204", "{status} {path}");
+                for (media_type, described) in media_types.into_iter().flatten() {
+                    let place = format!("{method} {path} {status} {media_type}");
+                    assert!(described["schema"].is_object(), "{place}: no schema");
+                    let has_example =
+                        !described["example"].is_null() || described["examples"].is_object();
+                    assert!(has_example, "{place}: no example; crates/serve/src/examples.json has those of replies");
+                }
             }
         }
         // No method is taken that is not described.

@@ -190,6 +190,17 @@ fn what_cannot_begin_is_a_problem_and_what_stops_has_no_end_but_a_reason() {
 }
 
 #[test]
+fn client_that_wants_no_stream_gets_none() {
+    let home = Home::new();
+    let service = Service::start(&home, &["--offline"]);
+    for accept in ["text/event-stream;q=0, application/json", "application/json", "*/*"] {
+        let body = json!({"message": SUM}).to_string();
+        let (status, reply) = service.send("POST", "/chat", &body, &[("accept", accept)]);
+        assert_eq!((status, &reply["status"]), (200, &json!("completed")), "{accept}: {reply}");
+    }
+}
+
+#[test]
 fn stop_of_the_service_is_told_to_who_reads() {
     let home = Home::new();
     let (model, was_asked, _answer) = Server::pausing(Answer::reply(PLAN));
