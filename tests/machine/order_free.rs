@@ -124,7 +124,8 @@ fn ends_the_same_in_any_order(name: &str) {
             let compiled = beside(spec, width).check().expect("a choice that does not check is left out");
             let in_order = run(&compiled, seed, &met, |_| 0);
             let mut shuffled = order.iter().cycle();
-            let any_order = run(&compiled, seed, &met, |open| shuffled.next().map_or(0, |one| one.index(open)));
+            let any_order =
+                run(&compiled, seed, &met, |open| shuffled.next().map_or(0, |one| one.index(open)));
             prop_assert_eq!(written(&any_order), written(&in_order));
             let last_first = run(&compiled, seed, &met, |open| open - 1);
             prop_assert_eq!(written(&last_first), written(&in_order));

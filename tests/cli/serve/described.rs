@@ -37,9 +37,11 @@ fn description_of_the_interface_and_what_is_served_agree() {
                 for (media_type, described) in media_types.into_iter().flatten() {
                     let place = format!("{method} {path} {status} {media_type}");
                     assert!(described["schema"].is_object(), "{place}: no schema");
-                    let has_example =
-                        !described["example"].is_null() || described["examples"].is_object();
-                    assert!(has_example, "{place}: no example; crates/serve/src/examples.json has those of replies");
+                    let has_example = !described["example"].is_null() || described["examples"].is_object();
+                    assert!(
+                        has_example,
+                        "{place}: no example; crates/serve/src/examples.json has those of replies"
+                    );
                 }
             }
         }
