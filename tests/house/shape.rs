@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 7] =
 
 /// The crates of the workspace, lowest first. A crate may name those on lower floors.
 const CRATES: [&[&str]; 5] = [
-    &["planwright"],
+    &["planwright", "planwright-page"],
     &["planwright-http", "planwright-docs", "planwright-offline", "planwright-sqlite"],
     &["planwright-app"],
     &["planwright-serve"],

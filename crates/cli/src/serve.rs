@@ -21,6 +21,7 @@ impl Announce for Terminal {
         let _ = out::print_text(&format!("http://{address}"));
         if !self.quiet {
             let body = r#"{"message": "What happens when a plan is rejected?"}"#;
+            out::complain(&format!("planwright: the page is at  http://{address}/"));
             out::complain(&format!("planwright: try  curl -s http://{address}/chat --json '{body}'"));
             out::complain("planwright: Ctrl-C or SIGTERM stops it; what runs then goes on at the next start");
         }

@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::keys::{Key, KeyFile, Right, find_key};
 use crate::limits::{Failures, Rates};
 use crate::options::Options;
+use crate::page::is_page;
 use crate::problem::{Kind, Problem, Result};
 
 /// What the guard goes by.
@@ -232,9 +233,9 @@ pub(crate) async fn admit(State(guard): State<Arc<Guard>>, request: Request, nex
     Response::from_parts(parts, Body::from(told))
 }
 
-/// Whether anybody may ask it: it says that the process lives, and nothing of threads.
+/// Whether anybody may ask it: it says that the process lives, or is a file of the page, and tells nothing of threads.
 pub(crate) fn is_open_path(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz")
+    matches!(path, "/healthz" | "/readyz") || is_page(path)
 }
 
 /// What a key must be allowed for this request.

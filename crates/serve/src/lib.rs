@@ -29,6 +29,7 @@ mod once;
 mod openai;
 mod openai_error;
 mod options;
+mod page;
 mod pool;
 mod problem;
 mod reply;
@@ -170,6 +171,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(describe::describe_interface))
         .split_for_parts();
     let router = router
+        .merge(page::routes())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn_with_state(Arc::clone(guard), guard::admit))

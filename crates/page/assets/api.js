@@ -1,0 +1,128 @@
+// The service's HTTP interface: requests with the key, problems as errors, and whether the service is reached.
+
+const KEY = "planwright.key";
+
+// What the service answered that is not success: its problem (RFC 9457).
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body?.detail || body?.title || `the service answered ${status}`);
+    this.status = status;
+    this.word = String(body?.type ?? "").split(":").pop();
+    this.hint = body?.hint ?? "";
+    this.retryAfter = body?.retry_after ?? null;
+  }
+}
+
+const listeners = new Set();
+let reached = true;
+let asksForKey = async () => false;
+
+// Has `listener` hear whether the service is reached, whenever that changes.
+export function onConnection(listener) {
+  listeners.add(listener);
+}
+
+// Says whether the service was reached just now.
+export function noteConnection(now) {
+  if (now === reached) return;
+  reached = now;
+  listeners.forEach((listener) => listener(now));
+}
+
+// Names what asks a person for a key. It gives whether there is a new one.
+export function onKeyWanted(ask) {
+  asksForKey = ask;
+}
+
+// Keeps the key as long as the tab is open.
+export function saveKey(key) {
+  if (key) sessionStorage.setItem(KEY, key);
+  else sessionStorage.removeItem(KEY);
+}
+
+// Whether there is a key.
+export function hasKey() {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
+// Sends a request. A refused connection is noted and thrown; a wanted key is asked for once, and the request sent
+// again.
+export async function request(path, options = {}) {
+  const key = sessionStorage.getItem(KEY);
+  const headers = { ...options.headers, ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
+  } catch (error) {
+    if (error.name !== "AbortError") noteConnection(false);
+    throw error;
+  }
+  noteConnection(true);
+  if (response.status === 401 && (await asksForKey(key))) return request(path, options);
+  if (response.ok) return response;
+  throw new Problem(response.status, await response.json().catch(() => null));
+}
+
+// Reads JSON.
+export async function get(path, signal) {
+  return (await request(path, { signal })).json();
+}
+
+// Sends JSON and reads JSON. Under the same `once` it is done once, however often it is sent.
+export async function post(path, body, once) {
+  const headers = { "Content-Type": "application/json", ...(once ? { "Idempotency-Key": once } : {}) };
+  const response = await request(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return response.status === 204 ? null : response.json();
+}
+
+// Deletes.
+export async function remove(path) {
+  await request(path, { method: "DELETE" });
+}
+
+// The path of a thread.
+export function threadPath(thread, ...rest) {
+  return ["/threads", ...[thread, ...rest].map((part) => encodeURIComponent(part))].join("/");
+}
+
+// A pause.
+export function pause(ms) {
+  return new Promise((resume) => setTimeout(resume, ms));
+}
+
+// Sends until the service is reached, so that what a person said is not lost with a connection.
+export async function postUntilReached(path, body, once, isOver = () => false) {
+  for (let wait = 500; ; wait = Math.min(wait * 2, 5000)) {
+    try {
+      return await post(path, body, once);
+    } catch (error) {
+      const isBusy = error instanceof Problem && error.word === "thread-is-running" && once;
+      const isAway = !(error instanceof Problem) || error.word === "stopping";
+      if (!(isAway || isBusy) || isOver()) throw error;
+      await pause(wait);
+    }
+  }
+}
+
+// A name for one request, or for a thread: random.
+export function randomName(prefix) {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return prefix + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// Calls `work` now and then while the page is seen, until it is stopped.
+export function poll(work, every) {
+  let isOver = false;
+  const abort = new AbortController();
+  const run = async () => {
+    while (!isOver) {
+      if (!document.hidden) await work(abort.signal).catch(() => {});
+      await pause(every);
+    }
+  };
+  run();
+  return () => {
+    isOver = true;
+    abort.abort();
+  };
+}

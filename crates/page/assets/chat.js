@@ -1,0 +1,208 @@
+// A thread as a conversation: what was asked and answered, what happens now, and what a person is asked.
+
+import { Problem, get, post, postUntilReached, randomName, remove, threadPath } from "./api.js";
+import { announce, bdi, block, h, keep, newId, show } from "./dom.js";
+import { duration } from "./format.js";
+import { personPanel } from "./person.js";
+import { follow } from "./stream.js";
+import { statusChip, threadAddress } from "./threads.js";
+
+// The events after which the thread is read anew.
+const TURNING = ["thread", "question", "answer", "error", "end", "cut"];
+
+// Shows the chat of a thread, live. Gives what closes it.
+export function showChat(main, thread) {
+  const turns = h("ol", { class: "turns", "aria-label": "Conversation" });
+  const now = liveBlock();
+  const asked = h("div", { "aria-live": "off" });
+  const actions = h("div", { class: "row" });
+  const problem = h("p", { class: "refusal", role: "alert" });
+  const state = { thread, turns: [], sent: null, isOver: false };
+  const draw = () => {
+    const last = state.turns.at(-1);
+    const items = [...state.turns, ...(state.sent ? [state.sent] : [])];
+    keep(turns, items.map(({ turn, question, status, result, problem: unread, agent }) => ({ turn, question, status, result, unread, agent })),
+      (item) => item.turn, (item) => turnItem(thread, item));
+    now.node.hidden = !(state.sent || last?.status === "running");
+    drawAsked(asked, state, refresh);
+    ask.hidden = ["waiting", "in_doubt", "unfinished"].includes(last?.status);
+    drawActions(actions, state, refresh, problem);
+    document.title = `${thread} – planwright`;
+  };
+  const refresh = async () => {
+    try {
+      const { turns: read } = await get(threadPath(thread));
+      if (state.isOver) return;
+      const [before, after] = [state.turns.at(-1), read.at(-1)];
+      if (state.sent && read.length >= state.sent.turn) state.sent = null;
+      state.turns = read;
+      if (after && before?.status === "running" && after.status !== "running") {
+        now.clear();
+        announce(after.result ? `Answer: ${after.result.slice(0, 300)}` : after.open ? `A person is asked: ${(after.open.question ?? "a write in doubt").slice(0, 300)}` : `The turn is ${after.status}`);
+      }
+      draw();
+    } catch (error) {
+      if (error instanceof Problem && error.word !== "no-such-thread") problem.replaceChildren(bdi(error.message, 1000));
+    }
+  };
+  let soon = null;
+  const refreshSoon = () => { soon ??= setTimeout(() => { soon = null; refresh(); }, 120); };
+  const stop = follow(thread, null, (name, data) => {
+    if (TURNING.includes(name)) refreshSoon();
+    if (name === "refused") problem.replaceChildren(bdi(data.message, 1000));
+    if (now.tell(name, data) && state.turns.at(-1)?.status !== "running" && !state.sent) refreshSoon();
+  });
+  const ask = composer(async (message) => {
+    problem.replaceChildren();
+    const agent = state.turns.at(-1)?.agent;
+    state.sent = { turn: state.turns.length + 1, question: message, status: "running", result: null };
+    now.clear();
+    draw();
+    try {
+      await postUntilReached("/chat", { message, thread_id: thread, ...(agent ? { agent } : {}) }, randomName("page-"), () => state.isOver);
+    } catch (error) {
+      if (error.word === "interrupted") return;
+      problem.replaceChildren(h("strong", null, "Not taken: "), bdi(error.message, 1000));
+      return message;
+    } finally {
+      state.sent = null;
+      refresh();
+    }
+  });
+  show(main, h("header", { class: "head" }, h("h1", null, bdi(thread, 120)), actions),
+    turns, now.node, asked, problem, ask);
+  refresh();
+  return () => {
+    state.isOver = true;
+    stop();
+  };
+}
+
+function turnItem(thread, { turn, question, status, result, unread, agent }) {
+  return h("li", { class: "turn" },
+    h("div", { class: "said" }, h("span", { class: "unseen" }, "You asked: "), block(question)),
+    result || unread ? h("div", { class: `answer${status === "failed" ? " answer-bad" : ""}` },
+      h("span", { class: "unseen" }, "Answer: "), block(result ?? unread)) : null,
+    h("p", { class: "row quiet" }, statusChip(status), agent ? h("span", null, bdi(agent, 60)) : null,
+      h("a", { href: threadAddress(thread, turn) }, `Look at the run of turn ${turn}`)));
+}
+
+// What happens now: the phase, what is done in it, and the answer as it is written.
+function liveBlock() {
+  const phase = h("span", { class: "chip tone-busy" }, "begins");
+  const doing = h("span", { class: "quiet" });
+  const words = h("div", { class: "answer" }, h("pre", { class: "block", dir: "auto" }));
+  const text = words.firstChild;
+  words.hidden = true;
+  const node = h("section", { class: "live", "aria-label": "What happens now" }, h("p", { class: "row" }, phase, doing), words);
+  const clear = () => {
+    text.replaceChildren();
+    words.hidden = true;
+    doing.textContent = "";
+  };
+  const tell = (name, data) => {
+    if (name === "phase") {
+      phase.textContent = data.step;
+      doing.textContent = "";
+      announce(`Phase ${data.step}`);
+    } else if (name === "thinking") {
+      const said = activity(data);
+      if (said) doing.replaceChildren(said);
+    } else if (name === "token") {
+      if (data.step === "restarted") text.replaceChildren();
+      else text.append(String(data.content ?? ""));
+      words.hidden = text.childNodes.length === 0;
+    } else return false;
+    return true;
+  };
+  return { node, clear, tell };
+}
+
+// What the run does, in a few words.
+function activity({ step, content }) {
+  if (step === "tool_selected") return h("span", null, `step ${content.step + 1}: calls `, bdi(content.tool, 60));
+  if (step === "tool_result") return h("span", null, `step ${content.step + 1}: ${content.failed ? "failed" : "done"}, `, bdi(content.tool, 60), content.duration ? ` in ${duration(content.duration * 1000)}` : "");
+  if (step === "retrying") return h("span", null, `the model did not answer, try ${content.try} of ${content.most}: `, bdi(content.message, 160));
+  if (step === "answered" || step === "cached" || step === "said" || step === "evaluation_result") return null;
+  return h("span", null, `asks: ${String(step).replaceAll("_", " ")}`);
+}
+
+// What the thread waits with; the panel stays while its token does, with what is typed in it.
+function drawAsked(place, state, refresh) {
+  const last = state.turns.at(-1);
+  const open = last?.open;
+  const shown = place.firstElementChild;
+  if (!open) return shown?.remove();
+  if (shown?.dataset.token === open.token && shown.dataset.expired === String(open.expired)) return;
+  const left = last.plan.filter((step) => !["completed", "failed", "skipped"].includes(step.status));
+  const panel = personPanel(state.thread, open, { steps: left }, (what) => {
+    if (what === "taken") refresh();
+  });
+  panel.dataset.expired = String(open.expired);
+  place.replaceChildren(panel);
+  if (shown || document.activeElement === document.body) panel.querySelector("h2")?.focus({ preventScroll: true });
+}
+
+function drawActions(row, state, refresh, problem) {
+  const last = state.turns.at(-1);
+  const status = last?.status ?? "running";
+  if (row.dataset.status === status && row.dataset.turn === String(last?.turn)) return;
+  Object.assign(row.dataset, { status, turn: last?.turn });
+  const act = (work) => async () => {
+    problem.replaceChildren();
+    await work().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
+    refresh();
+  };
+  const isStopped = status === "unfinished";
+  row.replaceChildren(
+    statusChip(status),
+    last ? h("a", { class: "button", href: threadAddress(state.thread, last.turn) }, "Look at the run") : "",
+    isStopped ? h("button", { type: "button", class: "primary", onclick: act(() => post(threadPath(state.thread, "resume"), {})) }, "Go on") : "",
+    isStopped || status === "waiting" ? h("button", { type: "button", onclick: act(() => post(threadPath(state.thread, "cancel"), { reason: "ended on the page" })) }, "End this turn") : "",
+    last && status !== "running" ? deleteButton(state, problem) : "");
+}
+
+// Deletes what is deleted for good on the second press.
+function deleteButton(state, problem) {
+  const button = h("button", { type: "button", class: "plain" }, "Delete");
+  button.addEventListener("click", async () => {
+    if (!button.dataset.sure) {
+      button.dataset.sure = "yes";
+      button.textContent = "Delete for good?";
+      announce("Press again to delete the thread for good");
+      button.addEventListener("blur", () => { delete button.dataset.sure; button.textContent = "Delete"; }, { once: true });
+      return;
+    }
+    try {
+      await remove(threadPath(state.thread));
+      location.hash = "#/";
+    } catch (error) {
+      problem.replaceChildren(bdi(error.message, 1000));
+    }
+  });
+  return button;
+}
+
+// Where the next question is written. `send` gives back what was not taken.
+function composer(send) {
+  const id = newId("message");
+  const field = h("textarea", { id, rows: 2, dir: "auto", required: true });
+  const form = h("form", {
+    class: "composer", "aria-label": "Next question",
+    onsubmit: async (event) => {
+      event.preventDefault();
+      const message = field.value;
+      if (!message.trim()) return;
+      field.value = "";
+      const back = await send(message);
+      if (back && !field.value) field.value = back;
+    },
+  }, h("label", { for: id, class: "unseen" }, "Message"), field, h("button", { class: "primary" }, "Send"));
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      form.requestSubmit();
+    }
+  });
+  return form;
+}

@@ -1,0 +1,130 @@
+// Elements. Text from a run goes into text nodes here and nowhere else, so that none of it can be markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function build(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "open") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// An element with attributes (`onclick` is a listener) and children; strings become text.
+export function h(tag, attributes, ...children) {
+  return build(document.createElement(tag), attributes, children);
+}
+
+// The same in SVG.
+export function s(tag, attributes, ...children) {
+  return build(document.createElementNS(SVG, tag), attributes, children);
+}
+
+// Characters that reorder or hide text, and controls: they are shown by their number.
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/u;
+
+function parts(text) {
+  if (!HIDDEN.test(text)) return [text];
+  const pieces = text.split(new RegExp(`(${HIDDEN.source})`, "u"));
+  if (pieces.length > 2000) return [text.replace(new RegExp(HIDDEN.source, "gu"), "\ufffd")];
+  return pieces.map((piece, at) => {
+    if (at % 2 === 0) return piece;
+    const number = piece.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return h("span", { class: "control", dir: "ltr" }, `U+${number}`);
+  });
+}
+
+// A short text of somebody else, such as a name: on one line, isolated, in its own direction.
+export function bdi(text, most = 200) {
+  const whole = String(text ?? "");
+  const shown = whole.length > most ? `${whole.slice(0, most)}…` : whole;
+  return h("bdi", { dir: "auto" }, parts(shown.replace(/\s+/g, " ")));
+}
+
+// How much of a long text is shown before it is asked for.
+const FIRST = 4000;
+
+// A text of somebody else, whole, with its line breaks. A long one shows its beginning first.
+export function block(text, className = "") {
+  const whole = typeof text === "string" ? text : pretty(text);
+  const body = h("pre", { class: `block ${className}`, dir: "auto", tabindex: whole.length > 1200 ? 0 : null });
+  if (whole.length > 1200) build(body, { role: "region", "aria-label": "Long text" }, []);
+  body.append(...parts(whole.slice(0, FIRST)));
+  if (whole.length <= FIRST) return body;
+  const more = h("button", {
+    type: "button", class: "link",
+    onclick: () => {
+      body.replaceChildren(...parts(whole));
+      more.remove();
+      body.focus();
+    },
+  }, `Show all ${whole.length.toLocaleString("en")} characters`);
+  body.append("…");
+  return h("div", null, body, more);
+}
+
+// The same, marked as what no person and no rule of this program has vouched for.
+export function untrusted(text, from) {
+  return h("figure", { class: "untrusted" },
+    h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " ", from), block(text));
+}
+
+// JSON for people.
+export function pretty(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
+}
+
+let unique = 0;
+
+// An id that no other element has.
+export function newId(name) {
+  unique += 1;
+  return `${name}-${unique}`;
+}
+
+// Keeps the children of an element in step with a list: what stayed the same stays the same element, with its focus,
+// its text and what is open in it. `make` builds the element of an item.
+export function keep(parent, items, key, make) {
+  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  let before = null;
+  for (const item of items) {
+    const name = String(key(item));
+    const print = JSON.stringify(item);
+    let child = known.get(name);
+    if (child?.print !== print) {
+      const made = make(item, child);
+      if (child && child !== made) child.replaceWith(made);
+      child = made;
+      child.dataset.key = name;
+      child.print = print;
+    }
+    known.delete(name);
+    const place = before ? before.nextSibling : parent.firstChild;
+    if (place !== child) parent.insertBefore(child, place);
+    before = child;
+  }
+  known.forEach((child) => child.remove());
+}
+
+const live = h("div", { role: "status", "aria-live": "polite", class: "unseen", id: "announcements" });
+
+// The element that a screen reader listens to.
+export function liveRegion() {
+  return live;
+}
+
+// Tells a screen reader something, once.
+export function announce(text) {
+  if (live.textContent !== text) live.textContent = text;
+}
+
+// Puts something in the place of a view, and its heading in the focus.
+export function show(parent, ...children) {
+  parent.replaceChildren(...children);
+  const heading = parent.querySelector("h1");
+  heading?.setAttribute("tabindex", "-1");
+  heading?.focus({ preventScroll: true });
+}

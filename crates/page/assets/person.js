@@ -1,0 +1,199 @@
+// What a person is asked: shown exactly as its token covers it, and answered. What is refused is said at the field, and
+// what was typed stays.
+
+import { Problem, postUntilReached, randomName, threadPath } from "./api.js";
+import { announce, bdi, block, h, newId, pretty } from "./dom.js";
+import { ago, time } from "./format.js";
+
+// The kind of a question, from the effect that asks it.
+function kindOf(open) {
+  if (open.in_doubt) return "doubt";
+  const name = String(open.effect).split("/").pop().split(".")[0];
+  return { approve: "plan", permit: "call" }[name] ?? "question";
+}
+
+const TITLES = {
+  plan: "Approve this plan?", call: "Allow this call?", question: "A question for you",
+  doubt: "Did this write happen?",
+};
+
+// The panel for what a thread waits with. `open` is as the service shows it; `about` is what it covers, where that is
+// known: the `steps` of a plan, or the `input` of a call. `onDone` is called once the service has taken an answer.
+export function personPanel(thread, open, about, onDone) {
+  const kind = kindOf(open);
+  const title = h("h2", { id: newId("asked"), tabindex: -1 }, TITLES[kind]);
+  const answers = open.expired ? expired(thread, onDone) : forms(kind, thread, open, about, onDone);
+  const waits = h("p", { class: "quiet" }, open.since ? `Asked ${ago(open.since)}, ${time(open.since)}. ` : "",
+    open.expires ? `The time for an answer ends ${time(open.expires)}.` : "");
+  const panel = h("section", { class: `card asked asked-${kind}`, "aria-labelledby": title.id },
+    title, waits, covered(kind, open, about),
+    h("p", { class: "quiet" }, "Answers name the token ", h("code", null, open.token)), answers);
+  panel.dataset.token = open.token;
+  return panel;
+}
+
+// What the token covers.
+function covered(kind, open, about) {
+  if (kind === "doubt") {
+    return h("div", null,
+      h("p", null, "It was asked to change something, and no answer was recorded. It is not repeated by itself."),
+      h("dl", { class: "facts" }, h("dt", null, "Tool"), h("dd", null, bdi(open.in_doubt.tool)),
+        h("dt", null, "What was sent"), h("dd", null, block(open.in_doubt.input))));
+  }
+  return h("figure", { class: "untrusted" },
+    h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " exactly as the token covers it"),
+    block(open.question ?? ""),
+    about?.results ? h("details", null, h("summary", null, "What was found by then"), block(about.results)) : null);
+}
+
+function forms(kind, thread, open, about, onDone) {
+  const respond = (field) => ({ path: "/hitl/resume", body: { thread_id: thread, token: open.token, ...field } });
+  const resolve = (field) => ({ path: threadPath(thread, "resolve"), body: { token: open.token, ...field } });
+  const approve = { name: "Approve", primary: true, send: () => respond({ approve: true }) };
+  const reject = {
+    name: "Reject", label: "Reason", button: "Send rejection", send: (text) => respond({ reject: text }),
+  };
+  const answer = { name: "Answer", label: "Your answer", button: "Send answer", send: (text) => respond({ response: text }) };
+  const edit = {
+    name: "Edit steps", label: "Steps that are left, as JSON", button: "Approve these steps", isJson: true,
+    text: pretty((about?.steps ?? []).map(planStep)), send: (steps) => respond({ edit: steps }),
+  };
+  const editInput = {
+    name: "Edit input", label: "Input of the call", button: "Approve with this input", isJson: "maybe",
+    text: pretty(about?.input ?? callInput(open.question)), send: (input) => respond({ edit_input: input }),
+  };
+  const ways = {
+    plan: [approve, reject, edit],
+    call: [approve, reject, editInput, { ...answer, name: "Answer instead" }],
+    question: [{ ...answer, isOpen: true }, reject, edit],
+    doubt: [
+      {
+        name: "It happened", label: "What the tool would have returned", button: "Settle: it happened",
+        send: (text) => resolve({ happened: text }), mayBeEmpty: true,
+      },
+      {
+        name: "It did not happen", button: "Settle: do it now", note: "The call is made now.",
+        send: () => resolve({ did_not_happen: true }),
+      },
+      { name: "Stop the run", label: "Reason", button: "Stop the run", send: (text) => resolve({ stop: text }) },
+    ],
+  }[kind];
+  return choices(ways, onDone);
+}
+
+// A row of ways to answer. One without a field sends at once; each other opens its form.
+function choices(ways, onDone) {
+  const row = h("div", { class: "row", role: "group", "aria-label": "Ways to answer" });
+  const place = h("div", { class: "stack" });
+  const notice = h("p", { class: "refusal", role: "alert" });
+  const state = { isSending: false, buttons: [] };
+  for (const way of ways) {
+    if (way.primary) {
+      row.append(h("button", { type: "button", class: "primary", onclick: () => send(way, undefined, state, notice, null, onDone) }, way.name));
+      continue;
+    }
+    const form = formOf(way, state, onDone);
+    form.hidden = !way.isOpen;
+    const toggle = h("button", {
+      type: "button", "aria-expanded": String(Boolean(way.isOpen)), "aria-controls": form.id,
+      onclick: () => {
+        const opens = form.hidden;
+        place.querySelectorAll("form").forEach((other) => { other.hidden = true; });
+        row.querySelectorAll("[aria-expanded]").forEach((other) => other.setAttribute("aria-expanded", "false"));
+        form.hidden = !opens;
+        toggle.setAttribute("aria-expanded", String(opens));
+        if (opens) form.querySelector("textarea, button")?.focus();
+      },
+    }, way.name);
+    row.append(toggle);
+    place.append(form);
+  }
+  return h("div", { class: "stack" }, row, notice, place);
+}
+
+function formOf(way, state, onDone) {
+  const [id, refusalId] = [newId("answer"), newId("refusal")];
+  const refusal = h("p", { class: "refusal", id: refusalId, role: "alert" });
+  const field = way.label && h("textarea", {
+    id, dir: "auto", spellcheck: way.isJson ? "false" : "true", class: way.isJson ? "code" : "", "aria-describedby": refusalId,
+    rows: way.isJson ? Math.min(18, Math.max(6, way.text.split("\n").length)) : 3, value: way.text ?? "",
+  });
+  const form = h("form", {
+    id: newId("form"), class: "stack",
+    onsubmit: (event) => {
+      event.preventDefault();
+      const said = read(way, field);
+      if (said.problem) return refuse(refusal, field, said.problem);
+      send(way, said.value, state, refusal, field, onDone);
+    },
+  },
+  way.note ? h("p", null, way.note) : null,
+  field ? h("label", { for: id }, way.label) : null, field, refusal,
+  h("div", { class: "row" }, h("button", { class: "primary" }, way.button)));
+  return form;
+}
+
+function read(way, field) {
+  if (!field) return {};
+  const text = field.value;
+  if (way.isJson === "maybe" && !/^\s*[[{"]/.test(text)) return { value: text };
+  if (!way.isJson) return text.trim() || way.mayBeEmpty ? { value: text.trim() } : { problem: `${way.label}: nothing is written yet` };
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { problem: `This is not JSON: ${error.message}` };
+  }
+}
+
+async function send(way, value, state, refusal, field, onDone) {
+  if (state.isSending) return;
+  state.isSending = true;
+  refusal.replaceChildren();
+  field?.removeAttribute("aria-invalid");
+  const { path, body } = way.send(value);
+  const once = path === "/hitl/resume" ? randomName("page-") : undefined;
+  announce("Sent. The run goes on.");
+  onDone("sent");
+  try {
+    await postUntilReached(path, body, once);
+    onDone("taken");
+  } catch (error) {
+    onDone("refused");
+    refuse(refusal, field, error.message, error instanceof Problem ? error.hint : "");
+  } finally {
+    state.isSending = false;
+  }
+}
+
+function refuse(refusal, field, problem, hint = "") {
+  refusal.replaceChildren(h("strong", null, "Not taken: "), bdi(problem, 2000), hint ? h("span", null, ` (${hint})`) : "");
+  field?.setAttribute("aria-invalid", "true");
+  field?.focus();
+}
+
+function expired(thread, onDone) {
+  const refusal = h("p", { class: "refusal", role: "alert" });
+  const way = { send: () => ({ path: threadPath(thread, "resume"), body: {} }) };
+  const button = h("button", {
+    type: "button", class: "primary", onclick: () => send(way, undefined, {}, refusal, null, onDone),
+  }, "Go on without an answer");
+  return h("div", null, h("p", null, "The time for an answer is over."), button, refusal);
+}
+
+// The fields of a step that a planner may write.
+const PLANNED = ["id", "tool", "agent", "task", "description", "input", "input_from", "depends_on", "hitl_question"];
+
+function planStep(step) {
+  const planned = PLANNED.filter((field) => step[field] !== null && step[field] !== undefined && step[field] !== "");
+  return Object.fromEntries(planned.map((field) => [field, step[field]]));
+}
+
+// The input that stands in the words of a question about a call.
+function callInput(question = "") {
+  const at = question.search(/[{["]/);
+  try {
+    return at < 0 ? "" : JSON.parse(question.slice(at));
+  } catch {
+    return "";
+  }
+}
