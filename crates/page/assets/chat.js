@@ -135,7 +135,7 @@ function drawAsked(place, state, refresh) {
   if (!open) return shown?.remove();
   if (shown?.dataset.token === open.token && shown.dataset.expired === String(open.expired)) return;
   const left = last.plan.filter((step) => !["completed", "failed", "skipped"].includes(step.status));
-  const panel = personPanel(state.thread, open, { steps: left }, (what) => {
+  const panel = personPanel(state.thread, open, { steps: left.map(plannedStep) }, (what) => {
     if (what === "taken") refresh();
   });
   panel.dataset.expired = String(open.expired);
@@ -205,4 +205,12 @@ function composer(send) {
     }
   });
   return form;
+}
+
+// The fields of a step that a planner may write.
+const PLANNED = ["id", "tool", "agent", "task", "description", "input", "input_from", "depends_on", "hitl_question"];
+
+function plannedStep(step) {
+  const planned = PLANNED.filter((field) => step[field] !== null && step[field] !== undefined && step[field] !== "");
+  return Object.fromEntries(planned.map((field) => [field, step[field]]));
 }

@@ -86,7 +86,8 @@ export function newId(name) {
 }
 
 // Keeps the children of an element in step with a list: what stayed the same stays the same element, with its focus,
-// its text and what is open in it. `make` builds the element of an item.
+// its text and what is open in it. `make` builds the element of an item anew where the item is not as it was: `print` is
+// the item that an element was made of, as JSON.
 export function keep(parent, items, key, make) {
   const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   let before = null;

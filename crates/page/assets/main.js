@@ -1,8 +1,9 @@
 // The page: its frame, and which view is shown under which address.
 
 import { hasKey, onConnection, onKeyWanted, saveKey } from "./api.js";
-import { announce, h, liveRegion, newId } from "./dom.js";
+import { announce, h, liveRegion, newId, show } from "./dom.js";
 import { showChat } from "./chat.js";
+import { runPage, showRun } from "./run.js";
 import { showFront, threadList, waitingBadge, watchThreads } from "./threads.js";
 
 const THEMES = ["auto", "light", "dark"];
@@ -71,6 +72,7 @@ function keyDialog() {
 }
 
 const ROUTES = [
+  [/^#\/t\/([^/]+)\/(\d+)(?:\/(\d+))?$/, (main, thread, turn, records) => showRun(main, thread, turn, records)],
   [/^#\/t\/([^/]+)$/, (main, thread) => showChat(main, thread)],
   [/^/, (main) => showFront(main)],
 ];
@@ -81,7 +83,7 @@ function route(main) {
     close();
     const hash = location.hash || "#/";
     const [pattern, view] = ROUTES.find(([one]) => one.test(hash));
-    const names = (pattern.exec(hash) ?? []).slice(1).map((part) => decodeURIComponent(part));
+    const names = (pattern.exec(hash) ?? []).slice(1).map((part) => part && decodeURIComponent(part));
     document.title = "planwright";
     document.body.dataset.view = hash === "#/" ? "front" : "one";
     window.scrollTo(0, 0);
@@ -107,4 +109,17 @@ function begin() {
   announce("");
 }
 
-begin();
+// A file that holds what it shows: nothing is asked of anybody.
+function showDocument(text) {
+  const { kind, view } = JSON.parse(text);
+  const main = h("main", { id: "main", tabindex: -1 });
+  document.body.dataset.view = "file";
+  document.body.append(h("header", { class: "bar" }, h("span", { class: "brand" }, "planwright"), h("span", { class: "fill" }), themeButton()), main, liveRegion());
+  const page = runPage();
+  show(main, h("h1", null, document.title), page.node);
+  if (kind === "run") page.update(view);
+}
+
+const embedded = document.getElementById("document");
+if (embedded) showDocument(embedded.textContent);
+else begin();

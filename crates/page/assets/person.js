@@ -32,6 +32,16 @@ export function personPanel(thread, open, about, onDone) {
   return panel;
 }
 
+// The same where it cannot be answered: as it was after an earlier record, or in a file.
+export function askedPanel(open, about) {
+  const kind = kindOf(open);
+  const title = h("h2", { id: newId("asked") }, `Waits here: ${TITLES[kind]}`);
+  const panel = h("section", { class: `card asked asked-${kind}`, "aria-labelledby": title.id }, title, covered(kind, open, about),
+    h("p", { class: "quiet" }, "Fork from here to answer it another way."));
+  panel.dataset.token = open.token;
+  return panel;
+}
+
 // What the token covers.
 function covered(kind, open, about) {
   if (kind === "doubt") {
@@ -56,7 +66,7 @@ function forms(kind, thread, open, about, onDone) {
   const answer = { name: "Answer", label: "Your answer", button: "Send answer", send: (text) => respond({ response: text }) };
   const edit = {
     name: "Edit steps", label: "Steps that are left, as JSON", button: "Approve these steps", isJson: true,
-    text: pretty((about?.steps ?? []).map(planStep)), send: (steps) => respond({ edit: steps }),
+    text: pretty(about?.steps ?? []), send: (steps) => respond({ edit: steps }),
   };
   const editInput = {
     name: "Edit input", label: "Input of the call", button: "Approve with this input", isJson: "maybe",
@@ -178,14 +188,6 @@ function expired(thread, onDone) {
     type: "button", class: "primary", onclick: () => send(way, undefined, {}, refusal, null, onDone),
   }, "Go on without an answer");
   return h("div", null, h("p", null, "The time for an answer is over."), button, refusal);
-}
-
-// The fields of a step that a planner may write.
-const PLANNED = ["id", "tool", "agent", "task", "description", "input", "input_from", "depends_on", "hitl_question"];
-
-function planStep(step) {
-  const planned = PLANNED.filter((field) => step[field] !== null && step[field] !== undefined && step[field] !== "");
-  return Object.fromEntries(planned.map((field) => [field, step[field]]));
 }
 
 // The input that stands in the words of a question about a call.

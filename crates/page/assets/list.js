@@ -1,0 +1,75 @@
+// A long list of lines of one height, of which those are drawn that are in view. One stop for the Tab key; arrows move,
+// Enter opens.
+
+import { h, newId } from "./dom.js";
+
+const HEIGHT = 36;
+const BESIDE = 12;
+
+// A list of this name. `draw` gives the children of an item's line, `name` how it is read out, and `open` is called
+// with an item that is chosen.
+export function longList(label, { draw, name, open }) {
+  const id = newId("list");
+  const space = h("div", { class: "list-space", role: "presentation" });
+  const node = h("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": label, id }, space);
+  const state = { items: [], chosen: -1, first: -1, last: -1 };
+  const line = (at) => {
+    const item = state.items[at];
+    const isChosen = at === state.chosen;
+    const made = h("div", {
+      role: "option", id: `${id}-${at}`, class: "list-line", "aria-selected": String(isChosen),
+      "aria-setsize": state.items.length, "aria-posinset": at + 1, "aria-label": name(item),
+      onclick: () => choose(at, true),
+    }, draw(item));
+    made.style.top = `${at * HEIGHT}px`;
+    return made;
+  };
+  const paint = (isForced) => {
+    const first = Math.max(0, Math.floor(node.scrollTop / HEIGHT) - BESIDE);
+    const last = Math.min(state.items.length, Math.ceil((node.scrollTop + (node.clientHeight || 400)) / HEIGHT) + BESIDE);
+    if (!isForced && first === state.first && last === state.last) return;
+    const known = isForced ? new Map() : new Map([...space.children].map((child) => [Number(child.dataset.at), child]));
+    const lines = [];
+    for (let at = first; at < last; at += 1) {
+      const made = known.get(at) ?? line(at);
+      made.dataset.at = at;
+      lines.push(made);
+    }
+    space.replaceChildren(...lines);
+    Object.assign(state, { first, last });
+    if (state.chosen >= first && state.chosen < last) node.setAttribute("aria-activedescendant", `${id}-${state.chosen}`);
+    else node.removeAttribute("aria-activedescendant");
+  };
+  const choose = (at, opens) => {
+    if (at < 0 || at >= state.items.length) return;
+    state.chosen = at;
+    const top = at * HEIGHT;
+    if (top < node.scrollTop) node.scrollTop = top;
+    else if (top + HEIGHT > node.scrollTop + node.clientHeight) node.scrollTop = top + HEIGHT - node.clientHeight;
+    paint(true);
+    if (opens) open(state.items[at], at);
+  };
+  node.addEventListener("scroll", () => requestAnimationFrame(() => paint(false)));
+  node.addEventListener("keydown", (event) => {
+    const page = Math.max(1, Math.floor(node.clientHeight / HEIGHT) - 1);
+    const last = state.items.length - 1;
+    const to = {
+      ArrowDown: state.chosen + 1, ArrowUp: Math.max(0, state.chosen - 1), Home: 0, End: last,
+      PageDown: Math.min(last, state.chosen + page), PageUp: Math.max(0, state.chosen - page), Enter: state.chosen, " ": state.chosen,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    choose(to, event.key === "Enter" || event.key === " ");
+  });
+  new ResizeObserver(() => paint(false)).observe(node);
+  const update = (items) => {
+    const isEmpty = state.items.length === 0;
+    state.items = items;
+    state.chosen = Math.min(state.chosen, items.length - 1);
+    space.style.height = `${items.length * HEIGHT}px`;
+    node.style.height = `${Math.min(Math.max(items.length, 1) * HEIGHT + 2, 432)}px`;
+    paint(true);
+    if (isEmpty) node.scrollTop = 0;
+  };
+  return { node, update, choose };
+}

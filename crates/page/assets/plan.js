@@ -1,0 +1,132 @@
+// The plan: its steps with what came of them, and the drafts before it with why they were sent back.
+
+import { compareLists, countEdits, diffBlock } from "./diff.js";
+import { bdi, block, h, keep, pretty, untrusted } from "./dom.js";
+import { many } from "./format.js";
+import { statusChip } from "./threads.js";
+
+// The plan of one run of a turn. `links` opens an effect of the timeline (`effect`), and draws a nested run (`nested`).
+export function planView(links) {
+  const current = h("div", { class: "stack" });
+  const earlier = h("div", { class: "stack" });
+  const beside = h("div", { class: "stack" }, h("h3", null, "Earlier drafts"), earlier);
+  const none = h("p", { class: "quiet" }, "There is no plan yet.");
+  const node = h("div", { class: "plan" }, h("div", { class: "stack" }, none, current), beside);
+  const update = (part) => {
+    const drafts = draftsOf(part);
+    const now = drafts.filter((draft) => draft.current);
+    const before = drafts.filter((draft) => !draft.current);
+    keep(current, now, (draft) => draft.draft, (draft, old) => draftCard(draft, old, links, true));
+    keep(earlier, before.reverse(), (draft) => draft.draft, (draft, old) => draftCard(draft, old, links, false));
+    none.hidden = now.length > 0;
+    beside.hidden = before.length === 0;
+    node.classList.toggle("plan-alone", before.length === 0);
+  };
+  return { node, update };
+}
+
+// The drafts with their steps, the last one being the plan that the run is at.
+function draftsOf(part) {
+  const drafts = new Map(part.drafts.map((draft) => [draft.draft, { ...draft, steps: [] }]));
+  for (const step of part.steps) {
+    if (!drafts.has(step.draft)) drafts.set(step.draft, { draft: step.draft, planned: [], steps: [] });
+    drafts.get(step.draft).steps.push(step);
+  }
+  const all = [...drafts.values()].sort((a, b) => a.draft - b.draft);
+  return all.map((draft, at) => ({
+    ...draft,
+    current: draft.steps.some((step) => step.current) || at === all.length - 1,
+    next: all[at + 1]?.planned ?? null,
+  }));
+}
+
+function draftCard(draft, old, links, isOpen) {
+  const { draft: number, replanned, sent_back: back, edited, planned, next, steps } = draft;
+  const list = old?.list ?? h("ol", { class: "steps" });
+  keep(list, steps, (step) => step.step, (step, before) => stepItem(step, before, links));
+  const done = steps.filter((step) => step.status === "completed").length;
+  const title = h("h3", null, `Draft ${number}`);
+  const facts = h("span", { class: "quiet" }, `${many(steps.length || planned.length, "step")}, ${done} done${replanned ? ", by the replanner" : ""}`);
+  const body = [
+    back ? h("div", { class: "back" }, h("p", null, h("strong", null, "Sent back: "), bdi(back.reason, 1000)),
+      back.fix_hint ? h("p", null, h("strong", null, "Hint: "), bdi(back.fix_hint, 1000)) : null) : null,
+    edited ? changed("What the person changed", planned, edited) : null,
+    steps.length ? list : h("ol", { class: "steps" }, planned.map((step, at) => stepItem({ step: at + 1, id: step.id ?? `step_${at + 1}`, planned: step, status: "pending", sources: [], effects: [], runs: [], tries: 0 }, null, links))),
+    back && next ? changed(`What draft ${number + 1} changed`, edited ?? planned, next) : null,
+  ];
+  const card = isOpen
+    ? h("section", { class: "card stack", "aria-label": `Draft ${number}` }, h("div", { class: "row" }, title, facts), body)
+    : h("details", { class: "card stack", open: old?.open ?? false }, h("summary", null, title, " ", facts), h("div", { class: "stack" }, body));
+  card.list = list;
+  return card;
+}
+
+function changed(title, before, after) {
+  const lines = (steps) => steps.map((step) => pretty(step)).join("\n");
+  const { added, gone } = countEdits(compareLists(lines(before).split("\n"), lines(after).split("\n")));
+  return lazy(h("span", null, title, " ", h("span", { class: "quiet" }, `${added} lines added, ${gone} gone`)), () => diffBlock(lines(before), lines(after)));
+}
+
+// A part that is made when it is opened first.
+export function lazy(summary, make, isOpen = false) {
+  const details = h("details", { class: "lazy" }, h("summary", null, summary));
+  const fill = () => {
+    if (details.open && !details.made) {
+      details.made = true;
+      details.append(make());
+    }
+  };
+  details.addEventListener("toggle", fill);
+  if (isOpen) {
+    details.open = true;
+    fill();
+  }
+  return details;
+}
+
+function stepItem(step, old, links) {
+  const { step: number, id, planned, status, output, tries, gave_untrusted: isUntrusted } = step;
+  const doer = planned.agent ?? planned.tool;
+  const told = planned.hitl_question ?? planned.task ?? planned.description ?? oneLine(planned.input);
+  const summary = h("span", { class: "step-line" }, h("span", { class: "step-number" }, String(number)),
+    h("span", { class: "step-words" }, h("strong", null, bdi(doer, 60)), " ", bdi(told, 160)),
+    h("span", { class: "row" }, tries > 1 ? h("span", { class: "chip tone-wait" }, `${tries} tries`) : null,
+      isUntrusted ? h("span", { class: "tag" }, "untrusted") : null, statusChip(status)));
+  const item = h("li", { class: `step step-${status}`, "data-step": id });
+  item.append(lazy(summary, () => stepBody(step, output, doer, links), old?.firstElementChild?.open));
+  return item;
+}
+
+function oneLine(input) {
+  return input === undefined || input === null ? "" : typeof input === "string" ? input : JSON.stringify(input);
+}
+
+function stepBody(step, output, doer, links) {
+  const { id, planned, sources, tries, same_as: same, effects, runs, read_untrusted: read, gave_untrusted: isUntrusted } = step;
+  const list = (names) => names.map((name, at) => [at ? ", " : "", bdi(name, 80)]);
+  const from = [planned.input_from ?? []].flat();
+  const facts = [
+    ["Name", bdi(id, 120)],
+    planned.description ? ["Description", bdi(planned.description, 2000)] : null,
+    planned.input !== undefined && planned.input !== "" ? ["Input", block(planned.input)] : null,
+    from.length ? ["Input from", list(from)] : null,
+    planned.depends_on?.length ? ["After", list(planned.depends_on)] : null,
+    planned.hitl_question ? ["Asks a person", bdi(planned.hitl_question, 2000)] : null,
+    tries > 0 ? ["Tries", String(tries)] : null,
+    read ? ["Was given", h("span", { class: "tag" }, "untrusted text")] : null,
+    same ? ["Left out", h("span", null, "repeats ", bdi(same, 80))] : null,
+    output !== null && output !== undefined
+      ? [step.status === "failed" ? "Failure" : "Result", isUntrusted ? untrusted(output, h("span", null, "from ", bdi(doer, 60))) : block(output)] : null,
+    sources.length ? ["Sources", h("ul", { class: "sources" }, sources.map(sourceItem))] : null,
+    effects.length && links.effect ? ["Asked", h("span", { class: "row" }, effects.map((at) =>
+      h("button", { type: "button", class: "link", onclick: () => links.effect(at) }, links.effectName(at))))] : null,
+  ].filter(Boolean);
+  return h("div", { class: "step-body stack" }, h("dl", { class: "facts" }, facts.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
+    runs.map((path) => links.nested(path)));
+}
+
+// A source as it is named: an address of somebody else is text here and no link.
+function sourceItem(source) {
+  const words = typeof source === "string" ? source : [source.title, source.url ?? source.path ?? source.locator].filter(Boolean).join(" – ") || pretty(source);
+  return h("li", null, bdi(words, 400));
+}

@@ -1,0 +1,98 @@
+// What was asked of models, tools and people, to scale: a strip of the whole run, and a line for each, with the critical
+// path marked.
+
+import { effectView } from "./effect.js";
+import { bdi, h, s } from "./dom.js";
+import { count, duration, many } from "./format.js";
+import { longList } from "./list.js";
+
+const KINDS = { model: "model", tool: "tool", person: "person", wait: "wait" };
+const WIDE = 1000;
+
+// The timeline of a turn. `onRecord` is told which record to go to.
+export function timelineView(onRecord) {
+  const state = { view: null, scale: null };
+  const strip = h("div", { class: "strip" });
+  const place = h("div", { class: "stack", "aria-live": "off" });
+  const list = longList("Requests and replies", {
+    draw: (at) => line(state.view.timeline[at], state.scale),
+    name: (at) => spoken(state.view.timeline[at], state.scale),
+    open: (at) => show(at, true),
+  });
+  const note = h("p", { class: "quiet" });
+  const legend = h("p", { class: "legend quiet" }, Object.values(KINDS).map((kind) => h("span", null, h("span", { class: `key bar-${kind}` }), kind)),
+    h("span", null, h("span", { class: "key key-critical" }), "critical path"));
+  const show = (at, isAsked) => {
+    place.replaceChildren(effectView(state.view, at, onRecord));
+    if (isAsked) {
+      const title = place.querySelector("h3");
+      title.focus({ preventScroll: true });
+      place.scrollIntoView({ block: "nearest" });
+    }
+    state.shown = at;
+  };
+  const update = (view) => {
+    const hasNew = state.shown !== undefined && JSON.stringify(state.view?.timeline[state.shown]) !== JSON.stringify(view.timeline[state.shown]);
+    state.view = view;
+    state.scale = scaleOf(view.timeline);
+    note.textContent = state.scale.isTimed ? `${many(view.timeline.length, "request")} in ${duration(state.scale.end - state.scale.begin)}`
+      : `${many(view.timeline.length, "request")}, in their order: no times are on record`;
+    strip.replaceChildren(drawStrip(view.timeline, state.scale));
+    list.update(view.timeline.map((_, at) => at));
+    if (hasNew && view.timeline[state.shown]) show(state.shown, false);
+  };
+  const openEffect = (at) => {
+    list.choose(at, true);
+  };
+  return { node: h("div", { class: "stack" }, h("div", { class: "row" }, note, legend), strip, list.node, place), update, openEffect };
+}
+
+// From when to when the whole goes: by the clock, or by the numbers of the records where no times are known.
+function scaleOf(timeline) {
+  const isTimed = timeline.length > 0 && timeline.every((effect) => effect.began !== null);
+  const begins = (effect) => (isTimed ? effect.began : effect.requested);
+  const open = isTimed ? Math.max(...timeline.map((effect) => effect.ended ?? effect.began), 0) : Math.max(...timeline.map((effect) => effect.answered ?? effect.requested + 1), 1);
+  const ends = (effect) => (isTimed ? effect.ended : effect.answered) ?? open;
+  const begin = timeline.reduce((least, effect) => Math.min(least, begins(effect)), Infinity);
+  const end = timeline.reduce((most, effect) => Math.max(most, ends(effect)), 0);
+  const length = Math.max(1, end - begin);
+  const x = (at) => ((at - begin) / length) * WIDE;
+  return { isTimed, begin, end, begins, ends, x };
+}
+
+// The whole run in a strip: what ran side by side stands one below the other.
+function drawStrip(timeline, scale) {
+  const lanes = [];
+  const bars = timeline.map((effect) => {
+    const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
+    let lane = lanes.findIndex((free) => free <= from + 0.01);
+    if (lane < 0) lane = lanes.length;
+    lanes[lane] = Math.max(to, from + 1);
+    return s("rect", { class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`, x: from, y: 4 + lane * 14, width: Math.max(1.5, to - from), height: 10, rx: 1.5 });
+  });
+  const height = 8 + Math.max(1, lanes.length) * 14;
+  return s("svg", { viewBox: `0 0 ${WIDE} ${height}`, height, width: "100%", preserveAspectRatio: "none", role: "img", "aria-label": `The whole run: ${many(timeline.length, "request")}, at most ${count(lanes.length)} side by side` }, bars);
+}
+
+function line(effect, scale) {
+  const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
+  const bar = s("svg", { class: "line-bar", viewBox: `0 0 ${WIDE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("rect", { class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`, x: from, y: 5, width: Math.max(3, to - from), height: 10, rx: 2 }));
+  return [
+    h("span", { class: "line-name" }, effect.path ? h("span", { class: "quiet" }, "↳ ") : null, bdi(effect.asked, 60), " ", h("code", { class: "quiet" }, effect.effect)),
+    bar,
+    h("span", { class: "line-fact" }, took(effect, scale)),
+    h("span", { class: "line-fact" }, effect.tokens && effect.tokens.input_tokens + effect.tokens.output_tokens > 0 ? `${count(effect.tokens.input_tokens + effect.tokens.output_tokens)} tok` : ""),
+    h("span", { class: "line-fact" }, effect.cost ?? ""),
+    h("span", { class: "line-fact" }, effect.failure ? h("span", { class: "chip tone-bad" }, "failed") : effect.answered === null ? h("span", { class: "chip tone-busy" }, "open") : effect.critical ? h("span", { class: "critical", title: "on the critical path" }, "◆") : ""),
+  ];
+}
+
+function took(effect, scale) {
+  if (!scale.isTimed) return `#${effect.requested}`;
+  return effect.ended ? duration(effect.ended - effect.began) : "…";
+}
+
+function spoken(effect, scale) {
+  return [effect.asked, effect.effect, took(effect, scale), effect.critical ? "on the critical path" : "", effect.failure ? `failed: ${effect.failure}` : "", effect.answered === null ? "not answered" : ""].filter(Boolean).join(", ");
+}
