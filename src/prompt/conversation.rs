@@ -43,8 +43,8 @@ fn push_round(
 ) {
     let as_text = compiled.policy().planner == Planner::ReactText;
     let slots = task.progress.iter().flat_map(|progress| {
-        let slots = progress.slots().take(steps.end).skip(steps.start);
-        slots.map(move |(at, planned, run)| (at, planned, progress, run))
+        let slot = move |at| Some((at, progress.plan.steps.get(at)?, progress, progress.steps.get(at)?));
+        steps.clone().filter_map(slot)
     });
     let slots = slots.map(|(at, planned, progress, run)| {
         let input = planned.input.clone().unwrap_or_else(|| planned.instruction().into());

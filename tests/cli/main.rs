@@ -31,5 +31,6 @@ mod terminal;
 mod threads;
 mod usage;
 mod verify;
+mod view;
 mod waiting;
 mod world;

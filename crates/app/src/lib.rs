@@ -18,6 +18,7 @@ mod steps;
 mod store;
 mod toolbox;
 mod turn;
+mod view;
 mod waiting;
 
 pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
@@ -31,6 +32,7 @@ pub use spool::Spool;
 pub use steps::{plan_json, report_text, results_text, step_text, trace_line_json};
 pub use store::{StorePlace, StoredThread, ThreadsPage, list_page, new_thread_id, shell_word};
 pub use turn::{RecordLine, ShownThread, ShownTurn, answer_line, make_fixture_of};
+pub use view::*;
 pub use waiting::{WaitingPage, WaitingRun};
 
 /// The values of all configured keys: those of the usual variables where the configuration file cannot be used.

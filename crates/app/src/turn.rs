@@ -205,25 +205,22 @@ impl ShownTurn {
 fn record_lines(records: &[Record], most: usize) -> Vec<RecordLine> {
     let mut now: Option<Folded> = None;
     let lines = records.iter().enumerate().map(|(number, record)| {
-        let (kind, effect, text) = match record {
-            Record::Header(header) => ("header", None, header.input.question.clone()),
-            Record::Asked(asked) => ("asked", None, asked.key.clone()),
-            Record::SpecChanged(spec) => ("rules", None, spec.name.clone()),
+        let text = match record {
+            Record::Header(header) => header.input.question.clone(),
+            Record::Asked(asked) => asked.key.clone(),
+            Record::SpecChanged(spec) => spec.name.clone(),
             Record::Requested { effect, .. } => {
-                let asked = now.as_ref().and_then(|now| request_text(now, *effect));
-                ("requested", Some(*effect), asked.unwrap_or_default())
+                now.as_ref().and_then(|now| request_text(now, *effect)).unwrap_or_default()
             }
-            Record::Answered { event, .. } => ("answered", event.effect(), event_text(event)),
-            Record::Happened(event) => ("happened", None, event_text(event)),
-            Record::Resolved { effect, resolution } => {
-                let text = match resolution {
-                    ResolvedAs::Happened => "it happened",
-                    ResolvedAs::DidNotHappen => "it did not happen",
-                    ResolvedAs::Unknown => "nobody knows whether it happened",
-                };
-                ("settled", Some(*effect), text.to_owned())
+            Record::Answered { event, .. } | Record::Happened(event) => event_text(event),
+            Record::Resolved { resolution, .. } => match resolution {
+                ResolvedAs::Happened => "it happened",
+                ResolvedAs::DidNotHappen => "it did not happen",
+                ResolvedAs::Unknown => "nobody knows whether it happened",
             }
+            .to_owned(),
         };
+        let (kind, effect) = record_kind(record);
         match record {
             Record::Header(_) | Record::SpecChanged(_) => now = fold(records[..=number].iter().cloned()).ok(),
             Record::Answered { event, .. } | Record::Happened(event) => {
@@ -238,6 +235,19 @@ fn record_lines(records: &[Record], most: usize) -> Vec<RecordLine> {
         RecordLine { record: number, kind, effect, text: excerpt(text.trim(), most) }
     });
     lines.collect()
+}
+
+/// What kind of record it is, and the effect that it is about.
+pub(crate) fn record_kind(record: &Record) -> (&'static str, Option<EffectId>) {
+    match record {
+        Record::Header(_) => ("header", None),
+        Record::Asked(_) => ("asked", None),
+        Record::SpecChanged(_) => ("rules", None),
+        Record::Requested { effect, .. } => ("requested", Some(*effect)),
+        Record::Answered { event, .. } => ("answered", event.effect()),
+        Record::Happened(_) => ("happened", None),
+        Record::Resolved { effect, .. } => ("settled", Some(*effect)),
+    }
 }
 
 /// Who is asked, and what of a person or a tool.

@@ -14,7 +14,7 @@ use crate::service::Service;
 use planwright::contract::excerpt;
 use planwright::journal::{Folded, ThreadId};
 use planwright_app::shapes::ThreadName;
-use planwright_app::{ShownThread, ShownTurn};
+use planwright_app::{RunView, ShownThread, ShownTurn};
 
 const HINT: &str = "GET /openapi.json describes every body";
 
@@ -123,6 +123,11 @@ impl TurnOf {
         let stored = service.known_thread(self.thread.clone())?;
         let mut shown = ShownThread::load(&stored, Some(self.turn), record_chars)?;
         Ok(shown.turns.remove(0))
+    }
+
+    /// The turn as a page draws it, after its first `most` records or after all.
+    pub fn view(&self, service: &Service, most: Option<usize>) -> Result<RunView, Problem> {
+        Ok(RunView::load(&service.known_thread(self.thread.clone())?, self.turn, most)?)
     }
 
     /// The turn as its records leave it.

@@ -1,5 +1,7 @@
 //! The turns of a thread as resources: each with its records, its trace and as a fixture; and what all have spent.
 
+use std::num::NonZeroUsize;
+
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -13,7 +15,7 @@ use crate::problem::Result;
 use crate::service::Shared;
 use planwright_app::shapes::{Fixture, ThreadName, TraceLine};
 use planwright_app::{
-    RecordLine, ShownThread, ShownTurn, SpendingBy, SpendingReport, make_fixture_of, trace_line_json,
+    RecordLine, RunView, ShownThread, ShownTurn, SpendingBy, SpendingReport, make_fixture_of, trace_line_json,
 };
 
 /// The turns of a thread.
@@ -90,6 +92,28 @@ pub(crate) async fn make_fixture(State(service): State<Shared>, of: TurnOf) -> R
         Ok(Json(json!(make_fixture_of(&stored, Some(of.turn), service.keys.clone())?)))
     })
     .await
+}
+
+#[derive(Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ViewParameters {
+    /// After how many records the turn is shown; after all where nothing else is named.
+    #[param(required = false, value_type = u64, minimum = 1)]
+    records: Option<NonZeroUsize>,
+}
+
+/// A turn as a page draws it: its plan, its timeline with each request and answer, its phase graph.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns/{turn}/view", tag = "turns", params(TurnOf, ViewParameters),
+    responses((status = 200, body = RunView), Reads)
+)]
+pub(crate) async fn view_turn(
+    State(service): State<Shared>,
+    of: TurnOf,
+    Given(parameters): Given<ViewParameters>,
+) -> Result<Json<RunView>> {
+    read(move || Ok(Json(of.view(&service, parameters.records.map(NonZeroUsize::get))?))).await
 }
 
 /// What a line adds up.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun};
 use super::task::{Draft, State, Task};
-use crate::contract::PlanStep;
+use crate::contract::{PlanStep, Source};
 use crate::machine::vocabulary::EffectId;
 use crate::spec::{CompiledSpec, Execution};
 
@@ -85,6 +85,17 @@ pub struct StepRecord<'a> {
     pub status: &'static str,
     /// What came of it.
     pub output: Option<&'a str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub sources: &'a [Source],
+    /// How often it was tried, a try under way included.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub tries: u32,
+    /// The position of the step of its plan that it repeats, where it was left out for that.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub same_as: Option<u32>,
 }
 
 impl<'a> StepRecord<'a> {
@@ -95,7 +106,9 @@ impl<'a> StepRecord<'a> {
             let (status, output) = (run.status(), run.output());
             let added = later.iter().take_while(|draft| draft.first_step as usize <= step_index).count();
             let draft = progress.draft + added as u32;
-            StepRecord { plan, draft, step_index, step, status, output }
+            let (sources, tries) = (run.sources(), run.attempts());
+            let same_as = if let StepRun::Skipped { same_as } = run { *same_as } else { None };
+            StepRecord { plan, draft, step_index, step, status, output, sources, tries, same_as }
         })
     }
 }
