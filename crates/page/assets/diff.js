@@ -87,5 +87,5 @@ export function diffBlock(before, after) {
     const shown = text.length > 2000 ? `${text.slice(0, 2000)}…` : text;
     lines.push(h("span", { class: mark ? `diff-${mark}` : null }, mark ? h("span", { class: "unseen" }, `${mark}: `) : null, h("span", { "aria-hidden": "true" }, `${sign} `), h("bdi", { dir: "auto" }, shown), "\n"));
   }
-  return h("div", null, h("p", { class: "quiet" }, `${added} added, ${gone} gone`), h("pre", { class: "block diff", tabindex: 0, role: "region", "aria-label": "Difference" }, lines));
+  return h("div", null, h("p", { class: "quiet" }, `${added} added, ${gone} gone`), h("pre", { class: "block diff", tabindex: 0, role: "group", "aria-label": "Difference" }, lines));
 }

@@ -50,8 +50,9 @@ const FIRST = 4000;
 // A text of somebody else, whole, with its line breaks. A long one shows its beginning first.
 export function block(text, className = "") {
   const whole = typeof text === "string" ? text : pretty(text);
-  const body = h("pre", { class: `block ${className}`, dir: "auto", tabindex: whole.length > 1200 ? 0 : null });
-  if (whole.length > 1200) build(body, { role: "region", "aria-label": "Long text" }, []);
+  // What may scroll can be reached by the keyboard.
+  const isLong = whole.length > 600 || whole.split("\n", 16).length > 15;
+  const body = h("pre", { class: `block ${className}`.trim(), dir: "auto", ...(isLong ? { tabindex: 0, role: "group", "aria-label": "Long text" } : {}) });
   body.append(...parts(whole.slice(0, FIRST)));
   if (whole.length <= FIRST) return body;
   const more = h("button", {

@@ -10,7 +10,10 @@ const BELOW = 132;
 
 // The graph of a run.
 export function phaseGraph(edges, taken, phase) {
-  const phases = ORDER.filter((name) => edges.some((edge) => edge.from === name || edge.to === name));
+  // Some agents judge what they have written.
+  const writesFirst = edges.some(({ from, to }) => from === "WRITE" && to === "VALIDATE");
+  const order = writesFirst ? ["PLAN", "EXECUTE", "WRITE", "VALIDATE", "DONE"] : ORDER;
+  const phases = order.filter((name) => edges.some((edge) => edge.from === name || edge.to === name));
   // What jumps over phases or goes round needs room above them.
   const jumps = edges.map(({ from, to }) => phases.indexOf(to) - phases.indexOf(from)).filter((steps) => steps > 1 && steps < phases.length);
   const loops = edges.some(({ from, to }) => from === to);
@@ -28,7 +31,7 @@ export function phaseGraph(edges, taken, phase) {
     s("defs", null, ["plain", "taken"].map((kind) => s("marker", {
       id: `${head}-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse", class: `head-${kind}`,
     }, s("path", { d: "M0 0 8 4 0 8z" })))), drawn.map(([line]) => line), nodes, drawn.map(([, words]) => words));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Phase graph" }, picture);
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Phase graph" }, picture);
 }
 
 // The edges between the same two phases as one, with what each is taken by.
@@ -88,7 +91,7 @@ function way(from, to, places) {
   if (to === "ERROR") {
     const middle = (a.y + HEIGHT + b.y) / 2 + 8;
     const end = bx + Math.max(-40, Math.min(40, (ax - bx) / 6));
-    return { path: `M${ax} ${a.y + HEIGHT} C${ax} ${middle + 20} ${end} ${middle - 30} ${end} ${b.y}`, x: (ax * 2 + bx) / 3, y: middle - 6 };
+    return { path: `M${ax} ${a.y + HEIGHT} C${ax} ${middle + 20} ${end} ${middle - 30} ${end} ${b.y}`, x: ax + (ax < bx ? -30 : 34), y: a.y + HEIGHT + 20 };
   }
   const steps = (bx - ax) / (WIDTH + GAP);
   if (steps === 1) return { path: `M${a.x + WIDTH} ${a.y + 22} H${b.x - 2}`, x: (a.x + WIDTH + b.x) / 2, y: a.y + 13, isShort: true };

@@ -6,9 +6,8 @@ import { h, newId } from "./dom.js";
 const HEIGHT = 36;
 const BESIDE = 12;
 
-// A list of this name. `draw` gives the children of an item's line, `name` how it is read out, and `open` is called
-// with an item that is chosen.
-export function longList(label, { draw, name, open }) {
+// A list of this name. `draw` gives the children of an item's line, and `open` is called with an item that is chosen.
+export function longList(label, { draw, open }) {
   const id = newId("list");
   const space = h("div", { class: "list-space", role: "presentation" });
   const node = h("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": label, id }, space);
@@ -18,7 +17,7 @@ export function longList(label, { draw, name, open }) {
     const isChosen = at === state.chosen;
     const made = h("div", {
       role: "option", id: `${id}-${at}`, class: "list-line", "aria-selected": String(isChosen),
-      "aria-setsize": state.items.length, "aria-posinset": at + 1, "aria-label": name(item),
+      "aria-setsize": state.items.length, "aria-posinset": at + 1,
       onclick: () => choose(at, true),
     }, draw(item));
     made.style.top = `${at * HEIGHT}px`;

@@ -176,7 +176,7 @@ async function send(way, value, state, refusal, field, onDone) {
 }
 
 function refuse(refusal, field, problem, hint = "") {
-  refusal.replaceChildren(h("strong", null, "Not taken: "), bdi(problem, 2000), hint ? h("span", null, ` (${hint})`) : "");
+  refusal.replaceChildren(h("strong", null, "Not taken: "), bdi(problem.split("; the question is still: ")[0], 2000), hint ? h("span", null, ` (${hint})`) : "");
   field?.setAttribute("aria-invalid", "true");
   field?.focus();
 }

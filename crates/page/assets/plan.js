@@ -5,6 +5,9 @@ import { bdi, block, h, keep, pretty, untrusted } from "./dom.js";
 import { many } from "./format.js";
 import { statusChip } from "./threads.js";
 
+// A plan of more steps than this scrolls in a window of its own.
+const MANY = 30;
+
 // The plan of one run of a turn. `links` opens an effect of the timeline (`effect`), and draws a nested run (`nested`).
 export function planView(links) {
   const current = h("div", { class: "stack" });
@@ -42,7 +45,9 @@ function draftsOf(part) {
 
 function draftCard(draft, old, links, isOpen) {
   const { draft: number, replanned, sent_back: back, edited, planned, next, steps } = draft;
-  const list = old?.list ?? h("ol", { class: "steps" });
+  const list = old?.list ?? h("ol", { class: "steps", "aria-label": `Steps of draft ${number}` });
+  list.classList.toggle("steps-many", steps.length > MANY);
+  if (steps.length > MANY) list.tabIndex = 0;
   keep(list, steps, (step) => step.step, (step, before) => stepItem(step, before, links));
   const done = steps.filter((step) => step.status === "completed").length;
   const title = h("h3", null, `Draft ${number}`);
@@ -55,7 +60,7 @@ function draftCard(draft, old, links, isOpen) {
     back && next ? changed(`What draft ${number + 1} changed`, edited ?? planned, next) : null,
   ];
   const card = isOpen
-    ? h("section", { class: "card stack", "aria-label": `Draft ${number}` }, h("div", { class: "row" }, title, facts), body)
+    ? h("div", { class: "card stack", role: "group", "aria-label": `Draft ${number}` }, h("div", { class: "row" }, title, facts), body)
     : h("details", { class: "card stack", open: old?.open ?? false }, h("summary", null, title, " ", facts), h("div", { class: "stack" }, body));
   card.list = list;
   return card;

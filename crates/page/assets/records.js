@@ -22,7 +22,7 @@ export function traceTable(onRecord) {
     draw();
   };
   const table = h("table", null, h("thead", null, h("tr", null, ["#", "Phase", "Passed", "What it says", "Record"].map((name) => h("th", { scope: "col" }, name)))), body);
-  return { node: h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Trace table" }, table, more), update };
+  return { node: h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Trace table" }, table, more), update };
 }
 
 function row({ at, record, line }, onRecord) {
@@ -42,7 +42,6 @@ function row({ at, record, line }, onRecord) {
 export function recordList(onRecord) {
   const list = longList("Records", {
     draw: (record) => [h("span", { class: "line-number" }, `#${record.record}`), h("span", null, record.kind), h("code", { class: "quiet" }, record.effect ?? ""), h("span", { class: "line-fact" }, time(record.at))],
-    name: (record) => `record ${record.record}, ${record.kind} ${record.effect ?? ""}`,
     open: (record) => onRecord?.(record.record + 1),
   });
   list.node.classList.add("records");

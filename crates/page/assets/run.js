@@ -78,9 +78,20 @@ export function runPage(links = {}) {
   const going = travel(links.onRecord, links.onFork);
   const records = recordList(links.onRecord);
   const outer = partView({ ...links, openEffect }, parts);
-  const section = (name, ...children) => h("section", { class: "part", "aria-label": name }, h("h2", null, name), children);
-  const travelling = links.onRecord ? section("Time travel", going.node) : null;
-  const node = h("div", { class: "run" }, section("At a glance", summary.node), parts.asked, section("Phases", outer.graph), travelling,
+  const jumps = h("nav", { class: "jumps", "aria-label": "Parts of the run" });
+  const section = (name, ...children) => {
+    const title = h("h2", { tabindex: -1 }, name);
+    jumps.append(h("button", {
+      type: "button",
+      onclick: () => {
+        title.focus({ preventScroll: true });
+        title.scrollIntoView({ block: "start" });
+      },
+    }, name));
+    return h("section", { class: "part", "aria-label": name }, title, children);
+  };
+  const node = h("div", { class: "run" }, jumps, section("At a glance", summary.node), parts.asked, section("Phases", outer.graph),
+    links.onRecord ? section("Time travel", going.node) : null,
     section("Plan", outer.plan.node), section("Timeline", timeline.node), section("Trace", outer.trace.node), section("Records", records.node));
   const update = (view) => {
     parts.view = view;

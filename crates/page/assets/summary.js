@@ -64,5 +64,5 @@ function table({ by }) {
   const number = (value) => h("td", { class: "number" }, value);
   const rows = by.map((of) => h("tr", null, h("th", { scope: "row" }, bdi(of.asked, 60)), h("td", null, of.kind), number(count(of.calls)), number(of.again ? count(of.again) : ""),
     number(of.failed ? count(of.failed) : ""), number(of.ms ? duration(of.ms) : ""), number(of.tokens.input_tokens ? count(of.tokens.input_tokens) : ""), number(of.tokens.output_tokens ? count(of.tokens.output_tokens) : ""), number(of.cost ?? "")));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Who did what" }, h("table", null, h("thead", null, h("tr", null, names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)))), h("tbody", null, rows)));
+  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Who did what" }, h("table", null, h("thead", null, h("tr", null, names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)))), h("tbody", null, rows)));
 }

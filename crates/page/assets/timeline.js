@@ -16,7 +16,6 @@ export function timelineView(onRecord) {
   const place = h("div", { class: "stack", "aria-live": "off" });
   const list = longList("Requests and replies", {
     draw: (at) => line(state.view.timeline[at], state.scale),
-    name: (at) => spoken(state.view.timeline[at], state.scale),
     open: (at) => show(at, true),
   });
   const note = h("p", { class: "quiet" });
@@ -84,15 +83,11 @@ function line(effect, scale) {
     h("span", { class: "line-fact" }, took(effect, scale)),
     h("span", { class: "line-fact" }, effect.tokens && effect.tokens.input_tokens + effect.tokens.output_tokens > 0 ? `${count(effect.tokens.input_tokens + effect.tokens.output_tokens)} tok` : ""),
     h("span", { class: "line-fact" }, effect.cost ?? ""),
-    h("span", { class: "line-fact" }, effect.failure ? h("span", { class: "chip tone-bad" }, "failed") : effect.answered === null ? h("span", { class: "chip tone-busy" }, "open") : effect.critical ? h("span", { class: "critical", title: "on the critical path" }, "◆") : ""),
+    h("span", { class: "line-fact" }, effect.failure ? h("span", { class: "chip tone-bad" }, "failed") : effect.answered === null ? h("span", { class: "chip tone-busy" }, "open") : effect.critical ? h("span", { class: "critical" }, h("span", { "aria-hidden": "true" }, "◆"), h("span", { class: "unseen" }, "on the critical path")) : ""),
   ];
 }
 
 function took(effect, scale) {
   if (!scale.isTimed) return `#${effect.requested}`;
   return effect.ended ? duration(effect.ended - effect.began) : "…";
-}
-
-function spoken(effect, scale) {
-  return [effect.asked, effect.effect, took(effect, scale), effect.critical ? "on the critical path" : "", effect.failure ? `failed: ${effect.failure}` : "", effect.answered === null ? "not answered" : ""].filter(Boolean).join(", ");
 }
