@@ -3,6 +3,7 @@
 import { hasKey, onConnection, onKeyWanted, saveKey } from "./api.js";
 import { announce, h, liveRegion, newId, show } from "./dom.js";
 import { showChat } from "./chat.js";
+import { comparePage, showCompare } from "./compare.js";
 import { runPage, showRun } from "./run.js";
 import { showFront, threadList, waitingBadge, watchThreads } from "./threads.js";
 
@@ -73,6 +74,7 @@ function keyDialog() {
 
 const ROUTES = [
   [/^#\/t\/([^/]+)\/(\d+)(?:\/(\d+))?$/, (main, thread, turn, records) => showRun(main, thread, turn, records)],
+  [/^#\/compare(?:\/([^/]+)\/(\d+)(?:\/([^/]+)\/(\d+))?)?$/, (main, ...sides) => showCompare(main, ...sides.filter(Boolean))],
   [/^#\/t\/([^/]+)$/, (main, thread) => showChat(main, thread)],
   [/^/, (main) => showFront(main)],
 ];
@@ -81,6 +83,11 @@ function route(main) {
   let close = () => {};
   const go = () => {
     close();
+    for (const link of document.querySelectorAll(".bar nav a")) {
+      const isHere = location.hash.startsWith(link.hash) && (link.hash !== "#/" || location.hash.length < 3);
+      if (isHere) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
     const hash = location.hash || "#/";
     const [pattern, view] = ROUTES.find(([one]) => one.test(hash));
     const names = (pattern.exec(hash) ?? []).slice(1).map((part) => part && decodeURIComponent(part));
@@ -101,7 +108,7 @@ function begin() {
   document.body.append(skip,
     h("header", { class: "bar" },
       h("a", { class: "brand", href: "#/" }, "planwright"),
-      h("nav", { "aria-label": "Pages" }, h("a", { href: "#/" }, "Threads ", waitingBadge())),
+      h("nav", { "aria-label": "Pages" }, h("a", { href: "#/" }, "Threads ", waitingBadge()), h("a", { href: "#/compare" }, "Compare")),
       h("span", { class: "fill" }), forget, themeButton()),
     connectionBar(), h("div", { class: "frame" }, threadList(), main), keyDialog(), liveRegion());
   route(main);
@@ -111,13 +118,15 @@ function begin() {
 
 // A file that holds what it shows: nothing is asked of anybody.
 function showDocument(text) {
-  const { kind, view } = JSON.parse(text);
+  const { kind, view, comparison, a, b } = JSON.parse(text);
   const main = h("main", { id: "main", tabindex: -1 });
   document.body.dataset.view = "file";
   document.body.append(h("header", { class: "bar" }, h("span", { class: "brand" }, "planwright"), h("span", { class: "fill" }), themeButton()), main, liveRegion());
+  const title = h("h1", null, document.title);
+  if (kind === "compare") return show(main, title, h("div", { class: "run" }, comparePage(comparison, a, b)));
   const page = runPage();
-  show(main, h("h1", null, document.title), page.node);
-  if (kind === "run") page.update(view);
+  show(main, title, page.node);
+  page.update(view);
 }
 
 const embedded = document.getElementById("document");

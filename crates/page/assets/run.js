@@ -28,7 +28,7 @@ export function showRun(main, thread, turn, records) {
   const page = runPage({ thread, onRecord: goTo, onFork: fork, onAnswered: () => read() });
   const status = h("span");
   show(main, h("header", { class: "head" }, h("h1", null, bdi(thread, 120), h("span", { class: "quiet" }, ` turn ${turn}`)),
-    h("div", { class: "row" }, status, h("a", { class: "button", href: threadAddress(thread) }, "Chat"))), problem, page.node);
+    h("div", { class: "row" }, status, h("a", { class: "button", href: `#/compare/${encodeURIComponent(thread)}/${turn}` }, "Compare"), h("a", { class: "button", href: threadAddress(thread) }, "Chat"))), problem, page.node);
   const read = async () => {
     if (state.isReading) {
       state.isStale = true;
