@@ -7,7 +7,9 @@ export class Problem extends Error {
   constructor(status, body) {
     super(body?.detail || body?.title || `the service answered ${status}`);
     this.status = status;
-    this.word = String(body?.type ?? "").split(":").pop();
+    this.word = String(body?.type ?? "")
+      .split(":")
+      .pop();
     this.hint = body?.hint ?? "";
     this.retryAfter = body?.retry_after ?? null;
   }

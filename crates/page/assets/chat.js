@@ -21,8 +21,19 @@ export function showChat(main, thread) {
   const draw = () => {
     const last = state.turns.at(-1);
     const items = [...state.turns, ...(state.sent ? [state.sent] : [])];
-    keep(turns, items.map(({ turn, question, status, result, problem: unread, agent }) => ({ turn, question, status, result, unread, agent })),
-      (item) => item.turn, (item) => turnItem(thread, item));
+    keep(
+      turns,
+      items.map(({ turn, question, status, result, problem: unread, agent }) => ({
+        turn,
+        question,
+        status,
+        result,
+        unread,
+        agent,
+      })),
+      (item) => item.turn,
+      (item) => turnItem(thread, item),
+    );
     now.node.hidden = !(state.sent || last?.status === "running");
     drawAsked(asked, state, refresh);
     ask.hidden = ["waiting", "in_doubt", "unfinished"].includes(last?.status);
@@ -38,15 +49,27 @@ export function showChat(main, thread) {
       state.turns = read;
       if (after && before?.status === "running" && after.status !== "running") {
         now.clear();
-        announce(after.result ? `Answer: ${after.result.slice(0, 300)}` : after.open ? `A person is asked: ${(after.open.question ?? "a write in doubt").slice(0, 300)}` : `The turn is ${after.status}`);
+        announce(
+          after.result
+            ? `Answer: ${after.result.slice(0, 300)}`
+            : after.open
+              ? `A person is asked: ${(after.open.question ?? "a write in doubt").slice(0, 300)}`
+              : `The turn is ${after.status}`,
+        );
       }
       draw();
     } catch (error) {
-      if (error instanceof Problem && error.word !== "no-such-thread") problem.replaceChildren(bdi(error.message, 1000));
+      if (error instanceof Problem && error.word !== "no-such-thread")
+        problem.replaceChildren(bdi(error.message, 1000));
     }
   };
   let soon = null;
-  const refreshSoon = () => { soon ??= setTimeout(() => { soon = null; refresh(); }, 120); };
+  const refreshSoon = () => {
+    soon ??= setTimeout(() => {
+      soon = null;
+      refresh();
+    }, 120);
+  };
   const stop = follow(thread, null, (name, data) => {
     if (TURNING.includes(name)) refreshSoon();
     if (name === "refused") problem.replaceChildren(bdi(data.message, 1000));
@@ -59,7 +82,12 @@ export function showChat(main, thread) {
     now.clear();
     draw();
     try {
-      await postUntilReached("/chat", { message, thread_id: thread, ...(agent ? { agent } : {}) }, randomName("page-"), () => state.isOver);
+      await postUntilReached(
+        "/chat",
+        { message, thread_id: thread, ...(agent ? { agent } : {}) },
+        randomName("page-"),
+        () => state.isOver,
+      );
     } catch (error) {
       if (error.word === "interrupted") return;
       problem.replaceChildren(h("strong", null, "Not taken: "), bdi(error.message, 1000));
@@ -69,8 +97,15 @@ export function showChat(main, thread) {
       refresh();
     }
   });
-  show(main, h("header", { class: "head" }, h("h1", null, bdi(thread, 120)), actions),
-    turns, now.node, asked, problem, ask);
+  show(
+    main,
+    h("header", { class: "head" }, h("h1", null, bdi(thread, 120)), actions),
+    turns,
+    now.node,
+    asked,
+    problem,
+    ask,
+  );
   refresh();
   return () => {
     state.isOver = true;
@@ -79,12 +114,26 @@ export function showChat(main, thread) {
 }
 
 function turnItem(thread, { turn, question, status, result, unread, agent }) {
-  return h("li", { class: "turn" },
+  return h(
+    "li",
+    { class: "turn" },
     h("div", { class: "said" }, h("span", { class: "unseen" }, "You asked: "), block(question)),
-    result || unread ? h("div", { class: `answer${status === "failed" ? " answer-bad" : ""}` },
-      h("span", { class: "unseen" }, "Answer: "), block(result ?? unread)) : null,
-    h("p", { class: "row quiet" }, statusChip(status), agent ? h("span", null, bdi(agent, 60)) : null,
-      h("a", { href: threadAddress(thread, turn) }, `Look at the run of turn ${turn}`)));
+    result || unread
+      ? h(
+          "div",
+          { class: `answer${status === "failed" ? " answer-bad" : ""}` },
+          h("span", { class: "unseen" }, "Answer: "),
+          block(result ?? unread),
+        )
+      : null,
+    h(
+      "p",
+      { class: "row quiet" },
+      statusChip(status),
+      agent ? h("span", null, bdi(agent, 60)) : null,
+      h("a", { href: threadAddress(thread, turn) }, `Look at the run of turn ${turn}`),
+    ),
+  );
 }
 
 // What happens now: the phase, what is done in it, and the answer as it is written.
@@ -94,7 +143,12 @@ function liveBlock() {
   const words = h("div", { class: "answer" }, h("pre", { class: "block", dir: "auto" }));
   const text = words.firstChild;
   words.hidden = true;
-  const node = h("section", { class: "live", "aria-label": "What happens now" }, h("p", { class: "row" }, phase, doing), words);
+  const node = h(
+    "section",
+    { class: "live", "aria-label": "What happens now" },
+    h("p", { class: "row" }, phase, doing),
+    words,
+  );
   const clear = () => {
     text.replaceChildren();
     words.hidden = true;
@@ -121,8 +175,21 @@ function liveBlock() {
 // What the run does, in a few words.
 function activity({ step, content }) {
   if (step === "tool_selected") return h("span", null, `step ${content.step + 1}: calls `, bdi(content.tool, 60));
-  if (step === "tool_result") return h("span", null, `step ${content.step + 1}: ${content.failed ? "failed" : "done"}, `, bdi(content.tool, 60), content.duration ? ` in ${duration(content.duration * 1000)}` : "");
-  if (step === "retrying") return h("span", null, `the model did not answer, try ${content.try} of ${content.most}: `, bdi(content.message, 160));
+  if (step === "tool_result")
+    return h(
+      "span",
+      null,
+      `step ${content.step + 1}: ${content.failed ? "failed" : "done"}, `,
+      bdi(content.tool, 60),
+      content.duration ? ` in ${duration(content.duration * 1000)}` : "",
+    );
+  if (step === "retrying")
+    return h(
+      "span",
+      null,
+      `the model did not answer, try ${content.try} of ${content.most}: `,
+      bdi(content.message, 160),
+    );
   if (step === "answered" || step === "cached" || step === "said" || step === "evaluation_result") return null;
   return h("span", null, `asks: ${String(step).replaceAll("_", " ")}`);
 }
@@ -157,9 +224,25 @@ function drawActions(row, state, refresh, problem) {
   row.replaceChildren(
     statusChip(status),
     last ? h("a", { class: "button", href: threadAddress(state.thread, last.turn) }, "Look at the run") : "",
-    isStopped ? h("button", { type: "button", class: "primary", onclick: act(() => post(threadPath(state.thread, "resume"), {})) }, "Go on") : "",
-    isStopped || status === "waiting" ? h("button", { type: "button", onclick: act(() => post(threadPath(state.thread, "cancel"), { reason: "ended on the page" })) }, "End this turn") : "",
-    last && status !== "running" ? deleteButton(state, problem) : "");
+    isStopped
+      ? h(
+          "button",
+          { type: "button", class: "primary", onclick: act(() => post(threadPath(state.thread, "resume"), {})) },
+          "Go on",
+        )
+      : "",
+    isStopped || status === "waiting"
+      ? h(
+          "button",
+          {
+            type: "button",
+            onclick: act(() => post(threadPath(state.thread, "cancel"), { reason: "ended on the page" })),
+          },
+          "End this turn",
+        )
+      : "",
+    last && status !== "running" ? deleteButton(state, problem) : "",
+  );
 }
 
 // Deletes what is deleted for good on the second press.
@@ -170,7 +253,14 @@ function deleteButton(state, problem) {
       button.dataset.sure = "yes";
       button.textContent = "Delete for good?";
       announce("Press again to delete the thread for good");
-      button.addEventListener("blur", () => { delete button.dataset.sure; button.textContent = "Delete"; }, { once: true });
+      button.addEventListener(
+        "blur",
+        () => {
+          delete button.dataset.sure;
+          button.textContent = "Delete";
+        },
+        { once: true },
+      );
       return;
     }
     try {
@@ -187,17 +277,24 @@ function deleteButton(state, problem) {
 function composer(send) {
   const id = newId("message");
   const field = h("textarea", { id, rows: 2, dir: "auto", required: true });
-  const form = h("form", {
-    class: "composer", "aria-label": "Next question",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      const message = field.value;
-      if (!message.trim()) return;
-      field.value = "";
-      const back = await send(message);
-      if (back && !field.value) field.value = back;
+  const form = h(
+    "form",
+    {
+      class: "composer",
+      "aria-label": "Next question",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const message = field.value;
+        if (!message.trim()) return;
+        field.value = "";
+        const back = await send(message);
+        if (back && !field.value) field.value = back;
+      },
     },
-  }, h("label", { for: id, class: "unseen" }, "Message"), field, h("button", { class: "primary" }, "Send"));
+    h("label", { for: id, class: "unseen" }, "Message"),
+    field,
+    h("button", { class: "primary" }, "Send"),
+  );
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();

@@ -11,7 +11,12 @@ export function compareLists(one, other) {
   let begin = 0;
   while (begin < one.length && begin < other.length && one[begin] === other[begin]) begin += 1;
   let end = 0;
-  while (end < one.length - begin && end < other.length - begin && one[one.length - 1 - end] === other[other.length - 1 - end]) end += 1;
+  while (
+    end < one.length - begin &&
+    end < other.length - begin &&
+    one[one.length - 1 - end] === other[other.length - 1 - end]
+  )
+    end += 1;
   const keep = (items) => items.map((item) => [" ", item]);
   const middle = shortest(one.slice(begin, one.length - end), other.slice(begin, other.length - end));
   return [...keep(one.slice(0, begin)), ...middle, ...keep(one.slice(one.length - end))];
@@ -26,7 +31,7 @@ function shortest(one, other) {
     rounds.push(new Map(reach));
     for (let line = -edits; line <= edits; line += 2) {
       const down = line === -edits || (line !== edits && (reach.get(line - 1) ?? -1) < (reach.get(line + 1) ?? -1));
-      let x = down ? reach.get(line + 1) ?? 0 : (reach.get(line - 1) ?? 0) + 1;
+      let x = down ? (reach.get(line + 1) ?? 0) : (reach.get(line - 1) ?? 0) + 1;
       while (x < one.length && x - line < other.length && one[x] === other[x - line]) x += 1;
       reach.set(line, x);
       if (x >= one.length && x - line >= other.length) return walkBack(rounds, one, other);
@@ -42,11 +47,14 @@ function walkBack(rounds, one, other) {
     const reach = rounds[edits];
     const line = x - y;
     const down = line === -edits || (line !== edits && (reach.get(line - 1) ?? -1) < (reach.get(line + 1) ?? -1));
-    const [px, py] = edits === 0 ? [0, 0] : (() => {
-      const from = down ? line + 1 : line - 1;
-      const at = reach.get(from) ?? 0;
-      return [at, at - from];
-    })();
+    const [px, py] =
+      edits === 0
+        ? [0, 0]
+        : (() => {
+            const from = down ? line + 1 : line - 1;
+            const at = reach.get(from) ?? 0;
+            return [at, at - from];
+          })();
     while (x > px && y > py && (x > (down ? px : px + 1) || edits === 0)) {
       x -= 1;
       y -= 1;
@@ -72,7 +80,8 @@ export function diffBlock(before, after) {
   const isNear = way.map(() => false);
   way.forEach(([sign], at) => {
     if (sign === " ") return;
-    for (let near = Math.max(0, at - AROUND); near <= Math.min(way.length - 1, at + AROUND); near += 1) isNear[near] = true;
+    for (let near = Math.max(0, at - AROUND); near <= Math.min(way.length - 1, at + AROUND); near += 1)
+      isNear[near] = true;
   });
   const { added, gone } = countEdits(way);
   if (!added && !gone) return h("p", { class: "quiet" }, "Nothing changed.");
@@ -85,7 +94,21 @@ export function diffBlock(before, after) {
     }
     const mark = WORDS[sign];
     const shown = text.length > 2000 ? `${text.slice(0, 2000)}…` : text;
-    lines.push(h("span", { class: mark ? `diff-${mark}` : null }, mark ? h("span", { class: "unseen" }, `${mark}: `) : null, h("span", { "aria-hidden": "true" }, `${sign} `), h("bdi", { dir: "auto" }, shown), "\n"));
+    lines.push(
+      h(
+        "span",
+        { class: mark ? `diff-${mark}` : null },
+        mark ? h("span", { class: "unseen" }, `${mark}: `) : null,
+        h("span", { "aria-hidden": "true" }, `${sign} `),
+        h("bdi", { dir: "auto" }, shown),
+        "\n",
+      ),
+    );
   }
-  return h("div", null, h("p", { class: "quiet" }, `${added} added, ${gone} gone`), h("pre", { class: "block diff", tabindex: 0, role: "group", "aria-label": "Difference" }, lines));
+  return h(
+    "div",
+    null,
+    h("p", { class: "quiet" }, `${added} added, ${gone} gone`),
+    h("pre", { class: "block diff", tabindex: 0, role: "group", "aria-label": "Difference" }, lines),
+  );
 }

@@ -52,30 +52,43 @@ export function block(text, className = "") {
   const whole = typeof text === "string" ? text : pretty(text);
   // What may scroll can be reached by the keyboard.
   const isLong = whole.length > 600 || whole.split("\n", 16).length > 15;
-  const body = h("pre", { class: `block ${className}`.trim(), dir: "auto", ...(isLong ? { tabindex: 0, role: "group", "aria-label": "Long text" } : {}) });
+  const body = h("pre", {
+    class: `block ${className}`.trim(),
+    dir: "auto",
+    ...(isLong ? { tabindex: 0, role: "group", "aria-label": "Long text" } : {}),
+  });
   body.append(...parts(whole.slice(0, FIRST)));
   if (whole.length <= FIRST) return body;
-  const more = h("button", {
-    type: "button", class: "link",
-    onclick: () => {
-      body.replaceChildren(...parts(whole));
-      more.remove();
-      body.focus();
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      onclick: () => {
+        body.replaceChildren(...parts(whole));
+        more.remove();
+        body.focus();
+      },
     },
-  }, `Show all ${whole.length.toLocaleString("en")} characters`);
+    `Show all ${whole.length.toLocaleString("en")} characters`,
+  );
   body.append("…");
   return h("div", null, body, more);
 }
 
 // The same, marked as what no person and no rule of this program has vouched for.
 export function untrusted(text, from) {
-  return h("figure", { class: "untrusted" },
-    h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " ", from), block(text));
+  return h(
+    "figure",
+    { class: "untrusted" },
+    h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " ", from),
+    block(text),
+  );
 }
 
 // JSON for people.
 export function pretty(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
 let unique = 0;
@@ -98,7 +111,9 @@ export function keep(parent, items, key, make) {
     let child = known.get(name);
     if (child?.print !== print) {
       const made = make(item, child);
+      const hadFocus = child?.contains(document.activeElement);
       if (child && child !== made) child.replaceWith(made);
+      if (hadFocus && !made.contains(document.activeElement)) made.querySelector("a, summary, button")?.focus();
       child = made;
       child.dataset.key = name;
       child.print = print;

@@ -9,7 +9,7 @@ import { lazy } from "./plan.js";
 // The payload and the messages of a request to a model, whole: it is kept behind what it shares with one before.
 export function wholeRequest(view, at) {
   const chain = [];
-  for (let here = at; ; ) {
+  for (let here = at; ;) {
     const { request } = view.timeline[here];
     chain.push(request);
     if (!request.after) break;
@@ -51,39 +51,90 @@ function requestText({ payload, messages }) {
 // An effect whole, under its name.
 export function effectView(view, at, onRecord) {
   const effect = view.timeline[at];
-  const title = h("h3", { id: newId("effect"), tabindex: -1 }, bdi(effect.asked, 80), " ", h("code", null, effect.effect));
+  const title = h(
+    "h3",
+    { id: newId("effect"), tabindex: -1 },
+    bdi(effect.asked, 80),
+    " ",
+    h("code", null, effect.effect),
+  );
   const records = [effect.requested, effect.answered].filter((record) => record !== null);
   const facts = [
-    effect.began ? time(effect.began) : "", effect.ended && effect.began ? duration(effect.ended - effect.began) : "",
-    effect.attempt > 1 ? `try ${effect.attempt}` : "", effect.model ?? "", effect.cached ? "from the cache" : "",
-    effect.tokens ? tokens(effect.tokens) : "", effect.cost ? `cost ${effect.cost}` : "", effect.critical ? "on the critical path" : "",
-    effect.writes ? "changes something in the world" : "", effect.tainted ? "the run had read untrusted text" : "",
+    effect.began ? time(effect.began) : "",
+    effect.ended && effect.began ? duration(effect.ended - effect.began) : "",
+    effect.attempt > 1 ? `try ${effect.attempt}` : "",
+    effect.model ?? "",
+    effect.cached ? "from the cache" : "",
+    effect.tokens ? tokens(effect.tokens) : "",
+    effect.cost ? `cost ${effect.cost}` : "",
+    effect.critical ? "on the critical path" : "",
+    effect.writes ? "changes something in the world" : "",
+    effect.tainted ? "the run had read untrusted text" : "",
   ].filter(Boolean);
-  return h("section", { class: "card stack", "aria-labelledby": title.id }, title, h("p", { class: "quiet" }, facts.join(" · ")),
-    onRecord ? h("p", { class: "row quiet" }, "Records ", records.map((record) =>
-      h("button", { type: "button", class: "link", onclick: () => onRecord(record + 1) }, `#${record}`))) : null,
-    request(view, at, effect), h("h4", null, effect.failure ? "Failure" : "Reply"), reply(effect));
+  return h(
+    "section",
+    { class: "card stack", "aria-labelledby": title.id },
+    title,
+    h("p", { class: "quiet" }, facts.join(" · ")),
+    onRecord
+      ? h(
+          "p",
+          { class: "row quiet" },
+          "Records ",
+          records.map((record) =>
+            h("button", { type: "button", class: "link", onclick: () => onRecord(record + 1) }, `#${record}`),
+          ),
+        )
+      : null,
+    request(view, at, effect),
+    h("h4", null, effect.failure ? "Failure" : "Reply"),
+    reply(effect),
+  );
 }
 
 // What was read and written.
-export function tokens({ input_tokens: read, output_tokens: written, cached_tokens: cached = 0, estimated_tokens: estimated = 0 }) {
-  return `${count(read)} tokens read${cached ? ` (${count(cached)} cached)` : ""}, ${count(written)} written${estimated ? ", in part estimated" : ""}`;
+export function tokens(usage) {
+  const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : "";
+  const estimated = usage.estimated_tokens ? ", in part estimated" : "";
+  return `${count(usage.input_tokens)} tokens read${cached}, ${count(usage.output_tokens)} written${estimated}`;
 }
 
 function request(view, at, effect) {
   const { request: asked } = effect;
   if (asked.kind === "wait") return h("p", null, `Waits ${duration(asked.delay_ms)}.`);
-  if (asked.kind === "person") return h("div", { class: "stack" }, h("h4", null, "Question"), untrusted(asked.question, "as the person saw it"));
+  if (asked.kind === "person")
+    return h("div", { class: "stack" }, h("h4", null, "Question"), untrusted(asked.question, "as the person saw it"));
   if (asked.kind === "tool") return h("div", { class: "stack" }, h("h4", null, "Call"), block(asked.input));
   const whole = wholeRequest(view, at);
   const earlier = before(view, at);
   const frame = view.frames[effect.asked];
-  return h("div", { class: "stack" }, h("h4", null, "Request"),
+  return h(
+    "div",
+    { class: "stack" },
+    h("h4", null, "Request"),
     block(readable(whole.payload)),
-    whole.messages.length ? lazy(many(whole.messages.length, "message"), () => h("ol", { class: "stack" }, whole.messages.map((message) => h("li", null, block(readable(JSON.stringify(message))))))) : null,
-    frame ? lazy("System message, tools and schema", () => h("div", { class: "stack" }, block(frame.system ?? ""), block(pretty({ ...frame, system: undefined })))) : null,
-    earlier === null ? h("p", { class: "quiet" }, "The first request to this role.")
-      : lazy(h("span", null, "What changed since ", h("code", null, view.timeline[earlier].effect)), () => diffBlock(requestText(wholeRequest(view, earlier)), requestText(whole)), true));
+    whole.messages.length
+      ? lazy(many(whole.messages.length, "message"), () =>
+          h(
+            "ol",
+            { class: "stack" },
+            whole.messages.map((message) => h("li", null, block(readable(JSON.stringify(message))))),
+          ),
+        )
+      : null,
+    frame
+      ? lazy("System message, tools and schema", () =>
+          h("div", { class: "stack" }, block(frame.system ?? ""), block(pretty({ ...frame, system: undefined }))),
+        )
+      : null,
+    earlier === null
+      ? h("p", { class: "quiet" }, "The first request to this role.")
+      : lazy(
+          h("span", null, "What changed since ", h("code", null, view.timeline[earlier].effect)),
+          () => diffBlock(requestText(wholeRequest(view, earlier)), requestText(whole)),
+          true,
+        ),
+  );
 }
 
 function reply(effect) {
@@ -93,6 +144,7 @@ function reply(effect) {
   const body = typeof output === "string" && output !== "" ? readable(output) : pretty(said);
   const shown = isUntrusted ? untrusted(body, h("span", null, "from ", bdi(asked, 60))) : block(body);
   const { text: _, usage: __, ...rest } = said;
-  const hasMore = typeof output === "string" && output !== "" && said.text !== undefined && Object.keys(rest).length > 0;
+  const hasMore =
+    typeof output === "string" && output !== "" && said.text !== undefined && Object.keys(rest).length > 0;
   return h("div", { class: "stack" }, shown, hasMore ? lazy("The reply as it came", () => block(pretty(said))) : null);
 }

@@ -1,6 +1,10 @@
 // Numbers, times and words for people.
 
-const RELATIVE = [["day", 86400], ["hour", 3600], ["minute", 60]];
+const RELATIVE = [
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+];
 
 // A time in milliseconds since 1970, as how long ago it was.
 export function ago(ms, now = Date.now()) {
@@ -15,7 +19,12 @@ export function ago(ms, now = Date.now()) {
 
 // The same time, exactly.
 export function time(ms) {
-  return ms ? new Date(ms).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC") : "";
+  return ms
+    ? new Date(ms)
+        .toISOString()
+        .replace("T", " ")
+        .replace(/\.\d+Z$/, " UTC")
+    : "";
 }
 
 // A duration in milliseconds.
@@ -39,9 +48,19 @@ export function many(number, word) {
 }
 
 const STATUS = {
-  running: "running", unfinished: "stopped", waiting: "waits for a person", in_doubt: "write in doubt", done: "done",
-  failed: "failed", unreadable: "unreadable", completed: "done", pending: "to do", skipped: "skipped",
-  waiting_human: "waits for a person", unknown: "unknown", in_progress: "running",
+  running: "running",
+  unfinished: "stopped",
+  waiting: "waits for a person",
+  in_doubt: "write in doubt",
+  done: "done",
+  failed: "failed",
+  unreadable: "unreadable",
+  completed: "done",
+  pending: "to do",
+  skipped: "skipped",
+  waiting_human: "waits for a person",
+  unknown: "unknown",
+  in_progress: "running",
 };
 
 // A status in words.

@@ -15,28 +15,45 @@ export function longList(label, { draw, open }) {
   const line = (at) => {
     const item = state.items[at];
     const isChosen = at === state.chosen;
-    const made = h("div", {
-      role: "option", id: `${id}-${at}`, class: "list-line", "aria-selected": String(isChosen),
-      "aria-setsize": state.items.length, "aria-posinset": at + 1,
-      onclick: () => choose(at, true),
-    }, draw(item));
+    const made = h(
+      "div",
+      {
+        role: "option",
+        id: `${id}-${at}`,
+        class: "list-line",
+        "aria-selected": String(isChosen),
+        "aria-setsize": state.items.length,
+        "aria-posinset": at + 1,
+        onclick: () => choose(at, true),
+      },
+      draw(item),
+    );
     made.style.top = `${at * HEIGHT}px`;
     return made;
   };
   const paint = (isForced) => {
     const first = Math.max(0, Math.floor(node.scrollTop / HEIGHT) - BESIDE);
-    const last = Math.min(state.items.length, Math.ceil((node.scrollTop + (node.clientHeight || 400)) / HEIGHT) + BESIDE);
+    const last = Math.min(
+      state.items.length,
+      Math.ceil((node.scrollTop + (node.clientHeight || 400)) / HEIGHT) + BESIDE,
+    );
     if (!isForced && first === state.first && last === state.last) return;
-    const known = isForced ? new Map() : new Map([...space.children].map((child) => [Number(child.dataset.at), child]));
-    const lines = [];
-    for (let at = first; at < last; at += 1) {
-      const made = known.get(at) ?? line(at);
-      made.dataset.at = at;
-      lines.push(made);
+    if (isForced) space.replaceChildren();
+    const drawn = new Map([...space.children].map((child) => [Number(child.dataset.at), child]));
+    drawn.forEach((child, at) => (at < first || at >= last) && child.remove());
+    // What is in view already stays where it is.
+    for (let at = last - 1, after = null; at >= first; at -= 1) {
+      let made = drawn.get(at);
+      if (!made) {
+        made = line(at);
+        made.dataset.at = at;
+        space.insertBefore(made, after);
+      }
+      after = made;
     }
-    space.replaceChildren(...lines);
     Object.assign(state, { first, last });
-    if (state.chosen >= first && state.chosen < last) node.setAttribute("aria-activedescendant", `${id}-${state.chosen}`);
+    if (state.chosen >= first && state.chosen < last)
+      node.setAttribute("aria-activedescendant", `${id}-${state.chosen}`);
     else node.removeAttribute("aria-activedescendant");
   };
   const choose = (at, opens) => {
@@ -48,13 +65,19 @@ export function longList(label, { draw, open }) {
     paint(true);
     if (opens) open(state.items[at], at);
   };
-  node.addEventListener("scroll", () => requestAnimationFrame(() => paint(false)));
+  node.addEventListener("scroll", () => paint(false), { passive: true });
   node.addEventListener("keydown", (event) => {
     const page = Math.max(1, Math.floor(node.clientHeight / HEIGHT) - 1);
     const last = state.items.length - 1;
     const to = {
-      ArrowDown: state.chosen + 1, ArrowUp: Math.max(0, state.chosen - 1), Home: 0, End: last,
-      PageDown: Math.min(last, state.chosen + page), PageUp: Math.max(0, state.chosen - page), Enter: state.chosen, " ": state.chosen,
+      ArrowDown: state.chosen + 1,
+      ArrowUp: Math.max(0, state.chosen - 1),
+      Home: 0,
+      End: last,
+      PageDown: Math.min(last, state.chosen + page),
+      PageUp: Math.max(0, state.chosen - page),
+      Enter: state.chosen,
+      " ": state.chosen,
     }[event.key];
     if (to === undefined) return;
     event.preventDefault();
@@ -70,5 +93,10 @@ export function longList(label, { draw, open }) {
     paint(true);
     if (isEmpty) node.scrollTop = 0;
   };
-  return { node, update, choose };
+  // Marks a line without opening it.
+  const mark = (at) => {
+    state.chosen = at;
+    paint(true);
+  };
+  return { node, update, choose, mark };
 }

@@ -2,10 +2,11 @@
 
 import { hasKey, onConnection, onKeyWanted, saveKey } from "./api.js";
 import { announce, h, liveRegion, newId, show } from "./dom.js";
+import { showFront } from "./front.js";
 import { showChat } from "./chat.js";
 import { comparePage, showCompare } from "./compare.js";
 import { runPage, showRun } from "./run.js";
-import { showFront, threadList, waitingBadge, watchThreads } from "./threads.js";
+import { threadList, waitingBadge, watchThreads } from "./threads.js";
 
 const THEMES = ["auto", "light", "dark"];
 
@@ -21,13 +22,21 @@ function themeButton() {
   button.addEventListener("click", () => {
     const next = THEMES[(THEMES.indexOf(button.dataset.theme) + 1) % THEMES.length];
     use(next);
-    try { localStorage.setItem("planwright.theme", next); } catch { /* a page from a file may keep nothing */ }
+    try {
+      localStorage.setItem("planwright.theme", next);
+    } catch {
+      /* a page from a file may keep nothing */
+    }
   });
   return button;
 }
 
 function stored() {
-  try { return localStorage.getItem("planwright.theme"); } catch { return null; }
+  try {
+    return localStorage.getItem("planwright.theme");
+  } catch {
+    return null;
+  }
 }
 
 // Says that the service is not reached, and that it is again.
@@ -38,20 +47,37 @@ function connectionBar() {
     bar.hidden = false;
     bar.className = reached ? "connection tone-good" : "connection tone-bad";
     bar.textContent = reached ? "Connected again." : "Connection lost. Trying again…";
-    if (reached) setTimeout(() => { if (bar.textContent === "Connected again.") bar.hidden = true; }, 4000);
+    if (reached)
+      setTimeout(() => {
+        if (bar.textContent === "Connected again.") bar.hidden = true;
+      }, 4000);
   });
   return bar;
 }
 
 // Asks for the key of the service, once for all requests that want it.
-function keyDialog() {
+function keyDialog(forget) {
   const [fieldId, hintId] = [newId("key"), newId("hint")];
-  const field = h("input", { id: fieldId, type: "password", autocomplete: "off", required: true, "aria-describedby": hintId });
+  const field = h("input", {
+    id: fieldId,
+    type: "password",
+    autocomplete: "off",
+    required: true,
+    "aria-describedby": hintId,
+  });
   const hint = h("p", { id: hintId, class: "quiet" });
   const dialog = h("dialog", { class: "card", "aria-labelledby": `${fieldId}-title` });
-  dialog.append(h("form", { method: "dialog", class: "stack" },
-    h("h2", { id: `${fieldId}-title` }, "This service wants a key"), hint,
-    h("label", { for: fieldId }, "Key"), field, h("button", { class: "primary" }, "Use this key")));
+  dialog.append(
+    h(
+      "form",
+      { method: "dialog", class: "stack" },
+      h("h2", { id: `${fieldId}-title` }, "This service wants a key"),
+      hint,
+      h("label", { for: fieldId }, "Key"),
+      field,
+      h("button", { class: "primary" }, "Use this key"),
+    ),
+  );
   let asking = null;
   const ask = (refused) => {
     if (refused !== sessionStorage.getItem("planwright.key")) return Promise.resolve(true);
@@ -59,11 +85,16 @@ function keyDialog() {
       hint.textContent = refused ? "The key was not taken. Give another one." : "It is kept until this tab is closed.";
       field.value = "";
       dialog.showModal();
-      dialog.addEventListener("close", () => {
-        asking = null;
-        if (field.value) saveKey(field.value.trim());
-        resolve(Boolean(field.value));
-      }, { once: true });
+      dialog.addEventListener(
+        "close",
+        () => {
+          asking = null;
+          if (field.value) saveKey(field.value.trim());
+          forget.hidden = !hasKey();
+          resolve(Boolean(field.value));
+        },
+        { once: true },
+      );
     });
     return asking;
   };
@@ -74,7 +105,10 @@ function keyDialog() {
 
 const ROUTES = [
   [/^#\/t\/([^/]+)\/(\d+)(?:\/(\d+))?$/, (main, thread, turn, records) => showRun(main, thread, turn, records)],
-  [/^#\/compare(?:\/([^/]+)\/(\d+)(?:\/([^/]+)\/(\d+))?)?$/, (main, ...sides) => showCompare(main, ...sides.filter(Boolean))],
+  [
+    /^#\/compare(?:\/([^/]+)\/(\d+)(?:\/([^/]+)\/(\d+))?)?$/,
+    (main, ...sides) => showCompare(main, ...sides.filter(Boolean)),
+  ],
   [/^#\/t\/([^/]+)$/, (main, thread) => showChat(main, thread)],
   [/^/, (main) => showFront(main)],
 ];
@@ -103,14 +137,40 @@ function route(main) {
 function begin() {
   const main = h("main", { id: "main", tabindex: -1 });
   const skip = h("button", { type: "button", class: "skip", onclick: () => main.focus() }, "Skip to content");
-  const forget = h("button", { type: "button", class: "plain", onclick: () => { saveKey(""); location.reload(); } }, "Forget key");
+  const forget = h(
+    "button",
+    {
+      type: "button",
+      class: "plain",
+      onclick: () => {
+        saveKey("");
+        location.reload();
+      },
+    },
+    "Forget key",
+  );
   forget.hidden = !hasKey();
-  document.body.append(skip,
-    h("header", { class: "bar" },
+  document.body.append(
+    skip,
+    h(
+      "header",
+      { class: "bar" },
       h("a", { class: "brand", href: "#/" }, "planwright"),
-      h("nav", { "aria-label": "Pages" }, h("a", { href: "#/" }, "Threads ", waitingBadge()), h("a", { href: "#/compare" }, "Compare")),
-      h("span", { class: "fill" }), forget, themeButton()),
-    connectionBar(), h("div", { class: "frame" }, threadList(), main), keyDialog(), liveRegion());
+      h(
+        "nav",
+        { "aria-label": "Pages" },
+        h("a", { href: "#/" }, "Threads ", waitingBadge()),
+        h("a", { href: "#/compare" }, "Compare"),
+      ),
+      h("span", { class: "fill" }),
+      forget,
+      themeButton(),
+    ),
+    connectionBar(),
+    h("div", { class: "frame" }, threadList(), main),
+    keyDialog(forget),
+    liveRegion(),
+  );
   route(main);
   watchThreads();
   announce("");
@@ -121,7 +181,17 @@ function showDocument(text) {
   const { kind, view, comparison, a, b } = JSON.parse(text);
   const main = h("main", { id: "main", tabindex: -1 });
   document.body.dataset.view = "file";
-  document.body.append(h("header", { class: "bar" }, h("span", { class: "brand" }, "planwright"), h("span", { class: "fill" }), themeButton()), main, liveRegion());
+  document.body.append(
+    h(
+      "header",
+      { class: "bar" },
+      h("span", { class: "brand" }, "planwright"),
+      h("span", { class: "fill" }),
+      themeButton(),
+    ),
+    main,
+    liveRegion(),
+  );
   const title = h("h1", null, document.title);
   if (kind === "compare") return show(main, title, h("div", { class: "run" }, comparePage(comparison, a, b)));
   const page = runPage();

@@ -13,7 +13,9 @@ function kindOf(open) {
 }
 
 const TITLES = {
-  plan: "Approve this plan?", call: "Allow this call?", question: "A question for you",
+  plan: "Approve this plan?",
+  call: "Allow this call?",
+  question: "A question for you",
   doubt: "Did this write happen?",
 };
 
@@ -23,11 +25,21 @@ export function personPanel(thread, open, about, onDone) {
   const kind = kindOf(open);
   const title = h("h2", { id: newId("asked"), tabindex: -1 }, TITLES[kind]);
   const answers = open.expired ? expired(thread, onDone) : forms(kind, thread, open, about, onDone);
-  const waits = h("p", { class: "quiet" }, open.since ? `Asked ${ago(open.since)}, ${time(open.since)}. ` : "",
-    open.expires ? `The time for an answer ends ${time(open.expires)}.` : "");
-  const panel = h("section", { class: `card asked asked-${kind}`, "aria-labelledby": title.id },
-    title, waits, covered(kind, open, about),
-    h("p", { class: "quiet" }, "Answers name the token ", h("code", null, open.token)), answers);
+  const waits = h(
+    "p",
+    { class: "quiet" },
+    open.since ? `Asked ${ago(open.since)}, ${time(open.since)}. ` : "",
+    open.expires ? `The time for an answer ends ${time(open.expires)}.` : "",
+  );
+  const panel = h(
+    "section",
+    { class: `card asked asked-${kind}`, "aria-labelledby": title.id },
+    title,
+    waits,
+    covered(kind, open, about),
+    h("p", { class: "quiet" }, "Answers name the token ", h("code", null, open.token)),
+    answers,
+  );
   panel.dataset.token = open.token;
   return panel;
 }
@@ -36,8 +48,13 @@ export function personPanel(thread, open, about, onDone) {
 export function askedPanel(open, about) {
   const kind = kindOf(open);
   const title = h("h2", { id: newId("asked") }, `Waits here: ${TITLES[kind]}`);
-  const panel = h("section", { class: `card asked asked-${kind}`, "aria-labelledby": title.id }, title, covered(kind, open, about),
-    h("p", { class: "quiet" }, "Fork from here to answer it another way."));
+  const panel = h(
+    "section",
+    { class: `card asked asked-${kind}`, "aria-labelledby": title.id },
+    title,
+    covered(kind, open, about),
+    h("p", { class: "quiet" }, "Fork from here to answer it another way."),
+  );
   panel.dataset.token = open.token;
   return panel;
 }
@@ -45,15 +62,27 @@ export function askedPanel(open, about) {
 // What the token covers.
 function covered(kind, open, about) {
   if (kind === "doubt") {
-    return h("div", null,
+    return h(
+      "div",
+      null,
       h("p", null, "It was asked to change something, and no answer was recorded. It is not repeated by itself."),
-      h("dl", { class: "facts" }, h("dt", null, "Tool"), h("dd", null, bdi(open.in_doubt.tool)),
-        h("dt", null, "What was sent"), h("dd", null, block(open.in_doubt.input))));
+      h(
+        "dl",
+        { class: "facts" },
+        h("dt", null, "Tool"),
+        h("dd", null, bdi(open.in_doubt.tool)),
+        h("dt", null, "What was sent"),
+        h("dd", null, block(open.in_doubt.input)),
+      ),
+    );
   }
-  return h("figure", { class: "untrusted" },
+  return h(
+    "figure",
+    { class: "untrusted" },
     h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " exactly as the token covers it"),
     block(open.question ?? ""),
-    about?.results ? h("details", null, h("summary", null, "What was found by then"), block(about.results)) : null);
+    about?.results ? h("details", null, h("summary", null, "What was found by then"), block(about.results)) : null,
+  );
 }
 
 function forms(kind, thread, open, about, onDone) {
@@ -61,16 +90,32 @@ function forms(kind, thread, open, about, onDone) {
   const resolve = (field) => ({ path: threadPath(thread, "resolve"), body: { token: open.token, ...field } });
   const approve = { name: "Approve", primary: true, send: () => respond({ approve: true }) };
   const reject = {
-    name: "Reject", label: "Reason", button: "Send rejection", send: (text) => respond({ reject: text }),
+    name: "Reject",
+    label: "Reason",
+    button: "Send rejection",
+    send: (text) => respond({ reject: text }),
   };
-  const answer = { name: "Answer", label: "Your answer", button: "Send answer", send: (text) => respond({ response: text }) };
+  const answer = {
+    name: "Answer",
+    label: "Your answer",
+    button: "Send answer",
+    send: (text) => respond({ response: text }),
+  };
   const edit = {
-    name: "Edit steps", label: "Steps that are left, as JSON", button: "Approve these steps", isJson: true,
-    text: pretty(about?.steps ?? []), send: (steps) => respond({ edit: steps }),
+    name: "Edit steps",
+    label: "Steps that are left, as JSON",
+    button: "Approve these steps",
+    isJson: true,
+    text: pretty(about?.steps ?? []),
+    send: (steps) => respond({ edit: steps }),
   };
   const editInput = {
-    name: "Edit input", label: "Input of the call", button: "Approve with this input", isJson: "maybe",
-    text: pretty(about?.input ?? callInput(open.question)), send: (input) => respond({ edit_input: input }),
+    name: "Edit input",
+    label: "Input of the call",
+    button: "Approve with this input",
+    isJson: "maybe",
+    text: pretty(about?.input ?? callInput(open.question)),
+    send: (input) => respond({ edit_input: input }),
   };
   const ways = {
     plan: [approve, reject, edit],
@@ -78,11 +123,16 @@ function forms(kind, thread, open, about, onDone) {
     question: [{ ...answer, isOpen: true }, reject, edit],
     doubt: [
       {
-        name: "It happened", label: "What the tool would have returned", button: "Settle: it happened",
-        send: (text) => resolve({ happened: text }), mayBeEmpty: true,
+        name: "It happened",
+        label: "What the tool would have returned",
+        button: "Settle: it happened",
+        send: (text) => resolve({ happened: text }),
+        mayBeEmpty: true,
       },
       {
-        name: "It did not happen", button: "Settle: do it now", note: "The call is made now.",
+        name: "It did not happen",
+        button: "Settle: do it now",
+        note: "The call is made now.",
         send: () => resolve({ did_not_happen: true }),
       },
       { name: "Stop the run", label: "Reason", button: "Stop the run", send: (text) => resolve({ stop: text }) },
@@ -99,22 +149,36 @@ function choices(ways, onDone) {
   const state = { isSending: false, buttons: [] };
   for (const way of ways) {
     if (way.primary) {
-      row.append(h("button", { type: "button", class: "primary", onclick: () => send(way, undefined, state, notice, null, onDone) }, way.name));
+      row.append(
+        h(
+          "button",
+          { type: "button", class: "primary", onclick: () => send(way, undefined, state, notice, null, onDone) },
+          way.name,
+        ),
+      );
       continue;
     }
     const form = formOf(way, state, onDone);
     form.hidden = !way.isOpen;
-    const toggle = h("button", {
-      type: "button", "aria-expanded": String(Boolean(way.isOpen)), "aria-controls": form.id,
-      onclick: () => {
-        const opens = form.hidden;
-        place.querySelectorAll("form").forEach((other) => { other.hidden = true; });
-        row.querySelectorAll("[aria-expanded]").forEach((other) => other.setAttribute("aria-expanded", "false"));
-        form.hidden = !opens;
-        toggle.setAttribute("aria-expanded", String(opens));
-        if (opens) form.querySelector("textarea, button")?.focus();
+    const toggle = h(
+      "button",
+      {
+        type: "button",
+        "aria-expanded": String(Boolean(way.isOpen)),
+        "aria-controls": form.id,
+        onclick: () => {
+          const opens = form.hidden;
+          place.querySelectorAll("form").forEach((other) => {
+            other.hidden = true;
+          });
+          row.querySelectorAll("[aria-expanded]").forEach((other) => other.setAttribute("aria-expanded", "false"));
+          form.hidden = !opens;
+          toggle.setAttribute("aria-expanded", String(opens));
+          if (opens) form.querySelector("textarea, button")?.focus();
+        },
       },
-    }, way.name);
+      way.name,
+    );
     row.append(toggle);
     place.append(form);
   }
@@ -124,22 +188,35 @@ function choices(ways, onDone) {
 function formOf(way, state, onDone) {
   const [id, refusalId] = [newId("answer"), newId("refusal")];
   const refusal = h("p", { class: "refusal", id: refusalId, role: "alert" });
-  const field = way.label && h("textarea", {
-    id, dir: "auto", spellcheck: way.isJson ? "false" : "true", class: way.isJson ? "code" : "", "aria-describedby": refusalId,
-    rows: way.isJson ? Math.min(18, Math.max(6, way.text.split("\n").length)) : 3, value: way.text ?? "",
-  });
-  const form = h("form", {
-    id: newId("form"), class: "stack",
-    onsubmit: (event) => {
-      event.preventDefault();
-      const said = read(way, field);
-      if (said.problem) return refuse(refusal, field, said.problem);
-      send(way, said.value, state, refusal, field, onDone);
+  const field =
+    way.label &&
+    h("textarea", {
+      id,
+      dir: "auto",
+      spellcheck: way.isJson ? "false" : "true",
+      class: way.isJson ? "code" : "",
+      "aria-describedby": refusalId,
+      rows: way.isJson ? Math.min(18, Math.max(6, way.text.split("\n").length)) : 3,
+      value: way.text ?? "",
+    });
+  const form = h(
+    "form",
+    {
+      id: newId("form"),
+      class: "stack",
+      onsubmit: (event) => {
+        event.preventDefault();
+        const said = read(way, field);
+        if (said.problem) return refuse(refusal, field, said.problem);
+        send(way, said.value, state, refusal, field, onDone);
+      },
     },
-  },
-  way.note ? h("p", null, way.note) : null,
-  field ? h("label", { for: id }, way.label) : null, field, refusal,
-  h("div", { class: "row" }, h("button", { class: "primary" }, way.button)));
+    way.note ? h("p", null, way.note) : null,
+    field ? h("label", { for: id }, way.label) : null,
+    field,
+    refusal,
+    h("div", { class: "row" }, h("button", { class: "primary" }, way.button)),
+  );
   return form;
 }
 
@@ -147,7 +224,8 @@ function read(way, field) {
   if (!field) return {};
   const text = field.value;
   if (way.isJson === "maybe" && !/^\s*[[{"]/.test(text)) return { value: text };
-  if (!way.isJson) return text.trim() || way.mayBeEmpty ? { value: text.trim() } : { problem: `${way.label}: nothing is written yet` };
+  if (!way.isJson)
+    return text.trim() || way.mayBeEmpty ? { value: text.trim() } : { problem: `${way.label}: nothing is written yet` };
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
@@ -176,7 +254,11 @@ async function send(way, value, state, refusal, field, onDone) {
 }
 
 function refuse(refusal, field, problem, hint = "") {
-  refusal.replaceChildren(h("strong", null, "Not taken: "), bdi(problem.split("; the question is still: ")[0], 2000), hint ? h("span", null, ` (${hint})`) : "");
+  refusal.replaceChildren(
+    h("strong", null, "Not taken: "),
+    bdi(problem.split("; the question is still: ")[0], 2000),
+    hint ? h("span", null, ` (${hint})`) : "",
+  );
   field?.setAttribute("aria-invalid", "true");
   field?.focus();
 }
@@ -184,9 +266,15 @@ function refuse(refusal, field, problem, hint = "") {
 function expired(thread, onDone) {
   const refusal = h("p", { class: "refusal", role: "alert" });
   const way = { send: () => ({ path: threadPath(thread, "resume"), body: {} }) };
-  const button = h("button", {
-    type: "button", class: "primary", onclick: () => send(way, undefined, {}, refusal, null, onDone),
-  }, "Go on without an answer");
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: "primary",
+      onclick: () => send(way, undefined, {}, refusal, null, onDone),
+    },
+    "Go on without an answer",
+  );
   return h("div", null, h("p", null, "The time for an answer is over."), button, refusal);
 }
 

@@ -5,8 +5,10 @@ import { bdi, block, h, keep, pretty, untrusted } from "./dom.js";
 import { many } from "./format.js";
 import { statusChip } from "./threads.js";
 
-// A plan of more steps than this scrolls in a window of its own.
-const MANY = 30;
+// A plan of more steps than this scrolls in a window of its own; so many are drawn at a time.
+const [MANY, AT_ONCE] = [30, 100];
+// How many of the earlier drafts are drawn before more are asked for.
+const DRAFTS = 20;
 
 // The plan of one run of a turn. `links` opens an effect of the timeline (`effect`), and draws a nested run (`nested`).
 export function planView(links) {
@@ -15,12 +17,38 @@ export function planView(links) {
   const beside = h("div", { class: "stack" }, h("h3", null, "Earlier drafts"), earlier);
   const none = h("p", { class: "quiet" }, "There is no plan yet.");
   const node = h("div", { class: "plan" }, h("div", { class: "stack" }, none, current), beside);
+  const state = { most: DRAFTS };
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      onclick: () => {
+        state.most += 5 * DRAFTS;
+        update(state.part);
+      },
+    },
+    "Show more drafts",
+  );
+  beside.append(more);
   const update = (part) => {
+    state.part = part;
     const drafts = draftsOf(part);
     const now = drafts.filter((draft) => draft.current);
     const before = drafts.filter((draft) => !draft.current);
-    keep(current, now, (draft) => draft.draft, (draft, old) => draftCard(draft, old, links, true));
-    keep(earlier, before.reverse(), (draft) => draft.draft, (draft, old) => draftCard(draft, old, links, false));
+    more.hidden = before.length <= state.most;
+    keep(
+      current,
+      together(now),
+      () => "current",
+      (draft, old) => draftCard(draft, old, links, true),
+    );
+    keep(
+      earlier,
+      before.toReversed().slice(0, state.most),
+      (draft) => draft.draft,
+      (draft, old) => draftCard(draft, old, links, false),
+    );
     none.hidden = now.length > 0;
     beside.hidden = before.length === 0;
     node.classList.toggle("plan-alone", before.length === 0);
@@ -43,25 +71,87 @@ function draftsOf(part) {
   }));
 }
 
+// The drafts of the plan that a run is at: one, or one for each round where a round plans the next steps only.
+function together(drafts) {
+  if (drafts.length < 2) return drafts;
+  const last = drafts.at(-1);
+  return [{ ...last, first: drafts[0].draft, steps: drafts.flatMap((draft) => draft.steps), edited: null }];
+}
+
 function draftCard(draft, old, links, isOpen) {
-  const { draft: number, replanned, sent_back: back, edited, planned, next, steps } = draft;
-  const list = old?.list ?? h("ol", { class: "steps", "aria-label": `Steps of draft ${number}` });
+  const { draft: number, first, replanned, sent_back: back, edited, planned, next, steps } = draft;
+  const name = first ? `Drafts ${first} to ${number}` : `Draft ${number}`;
+  const list = old?.list ?? h("ol", { class: "steps", "aria-label": `Steps of ${name.toLowerCase()}` });
   list.classList.toggle("steps-many", steps.length > MANY);
   if (steps.length > MANY) list.tabIndex = 0;
-  keep(list, steps, (step) => step.step, (step, before) => stepItem(step, before, links));
+  list.most = Math.max(list.most ?? 0, AT_ONCE);
+  const draw = () =>
+    keep(
+      list,
+      steps.slice(0, list.most),
+      (step) => `${step.draft}.${step.step}`,
+      (step, before) => stepItem(step, before, links),
+    );
+  list.onscroll = () => {
+    if (list.most >= steps.length || list.scrollTop + 2 * list.clientHeight < list.scrollHeight) return;
+    list.most += AT_ONCE;
+    draw();
+  };
+  draw();
   const done = steps.filter((step) => step.status === "completed").length;
-  const title = h("h3", null, `Draft ${number}`);
-  const facts = h("span", { class: "quiet" }, `${many(steps.length || planned.length, "step")}, ${done} done${replanned ? ", by the replanner" : ""}`);
+  const title = h("h3", null, name);
+  const facts = h(
+    "span",
+    { class: "quiet" },
+    `${many(steps.length || planned.length, "step")}, ${done} done${replanned ? ", by the replanner" : ""}`,
+  );
   const body = [
-    back ? h("div", { class: "back" }, h("p", null, h("strong", null, "Sent back: "), bdi(back.reason, 1000)),
-      back.fix_hint ? h("p", null, h("strong", null, "Hint: "), bdi(back.fix_hint, 1000)) : null) : null,
+    back
+      ? h(
+          "div",
+          { class: "back" },
+          h("p", null, h("strong", null, "Sent back: "), bdi(back.reason, 1000)),
+          back.fix_hint ? h("p", null, h("strong", null, "Hint: "), bdi(back.fix_hint, 1000)) : null,
+        )
+      : null,
     edited ? changed("What the person changed", planned, edited) : null,
-    steps.length ? list : h("ol", { class: "steps" }, planned.map((step, at) => stepItem({ step: at + 1, id: step.id ?? `step_${at + 1}`, planned: step, status: "pending", sources: [], effects: [], runs: [], tries: 0 }, null, links))),
+    steps.length
+      ? list
+      : h(
+          "ol",
+          { class: "steps" },
+          planned.map((step, at) =>
+            stepItem(
+              {
+                step: at + 1,
+                id: step.id ?? `step_${at + 1}`,
+                planned: step,
+                status: "pending",
+                sources: [],
+                effects: [],
+                runs: [],
+                tries: 0,
+              },
+              null,
+              links,
+            ),
+          ),
+        ),
     back && next ? changed(`What draft ${number + 1} changed`, edited ?? planned, next) : null,
   ];
   const card = isOpen
-    ? h("div", { class: "card stack", role: "group", "aria-label": `Draft ${number}` }, h("div", { class: "row" }, title, facts), body)
-    : h("details", { class: "card stack", open: old?.open ?? false }, h("summary", null, title, " ", facts), h("div", { class: "stack" }, body));
+    ? h(
+        "div",
+        { class: "card stack", role: "group", "aria-label": name },
+        h("div", { class: "row" }, title, facts),
+        body,
+      )
+    : h(
+        "details",
+        { class: "card stack", open: old?.open ?? false },
+        h("summary", null, title, " ", facts),
+        h("div", { class: "stack" }, body),
+      );
   card.list = list;
   return card;
 }
@@ -69,7 +159,9 @@ function draftCard(draft, old, links, isOpen) {
 function changed(title, before, after) {
   const lines = (steps) => steps.map((step) => pretty(step)).join("\n");
   const { added, gone } = countEdits(compareLists(lines(before).split("\n"), lines(after).split("\n")));
-  return lazy(h("span", null, title, " ", h("span", { class: "quiet" }, `${added} lines added, ${gone} gone`)), () => diffBlock(lines(before), lines(after)));
+  return lazy(h("span", null, title, " ", h("span", { class: "quiet" }, `${added} lines added, ${gone} gone`)), () =>
+    diffBlock(lines(before), lines(after)),
+  );
 }
 
 // A part that is made when it is opened first.
@@ -93,10 +185,19 @@ function stepItem(step, old, links) {
   const { step: number, id, planned, status, output, tries, gave_untrusted: isUntrusted } = step;
   const doer = planned.agent ?? planned.tool;
   const told = planned.hitl_question ?? planned.task ?? planned.description ?? oneLine(planned.input);
-  const summary = h("span", { class: "step-line" }, h("span", { class: "step-number" }, String(number)),
+  const summary = h(
+    "span",
+    { class: "step-line" },
+    h("span", { class: "step-number" }, String(number)),
     h("span", { class: "step-words" }, h("strong", null, bdi(doer, 60)), " ", bdi(told, 160)),
-    h("span", { class: "row" }, tries > 1 ? h("span", { class: "chip tone-wait" }, `${tries} tries`) : null,
-      isUntrusted ? h("span", { class: "tag" }, "untrusted") : null, statusChip(status)));
+    h(
+      "span",
+      { class: "row" },
+      tries > 1 ? h("span", { class: "chip tone-wait" }, `${tries} tries`) : null,
+      isUntrusted ? h("span", { class: "tag" }, "untrusted") : null,
+      statusChip(status),
+    ),
+  );
   const item = h("li", { class: `step step-${status}`, "data-step": id });
   item.append(lazy(summary, () => stepBody(step, output, doer, links), old?.firstElementChild?.open));
   return item;
@@ -107,7 +208,17 @@ function oneLine(input) {
 }
 
 function stepBody(step, output, doer, links) {
-  const { id, planned, sources, tries, same_as: same, effects, runs, read_untrusted: read, gave_untrusted: isUntrusted } = step;
+  const {
+    id,
+    planned,
+    sources,
+    tries,
+    same_as: same,
+    effects,
+    runs,
+    read_untrusted: read,
+    gave_untrusted: isUntrusted,
+  } = step;
   const list = (names) => names.map((name, at) => [at ? ", " : "", bdi(name, 80)]);
   const from = [planned.input_from ?? []].flat();
   const facts = [
@@ -121,17 +232,42 @@ function stepBody(step, output, doer, links) {
     read ? ["Was given", h("span", { class: "tag" }, "untrusted text")] : null,
     same ? ["Left out", h("span", null, "repeats ", bdi(same, 80))] : null,
     output !== null && output !== undefined
-      ? [step.status === "failed" ? "Failure" : "Result", isUntrusted ? untrusted(output, h("span", null, "from ", bdi(doer, 60))) : block(output)] : null,
+      ? [
+          step.status === "failed" ? "Failure" : "Result",
+          isUntrusted ? untrusted(output, h("span", null, "from ", bdi(doer, 60))) : block(output),
+        ]
+      : null,
     sources.length ? ["Sources", h("ul", { class: "sources" }, sources.map(sourceItem))] : null,
-    effects.length && links.effect ? ["Asked", h("span", { class: "row" }, effects.map((at) =>
-      h("button", { type: "button", class: "link", onclick: () => links.effect(at) }, links.effectName(at))))] : null,
+    effects.length && links.effect
+      ? [
+          "Asked",
+          h(
+            "span",
+            { class: "row" },
+            effects.map((at) =>
+              h("button", { type: "button", class: "link", onclick: () => links.effect(at) }, links.effectName(at)),
+            ),
+          ),
+        ]
+      : null,
   ].filter(Boolean);
-  return h("div", { class: "step-body stack" }, h("dl", { class: "facts" }, facts.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
-    runs.map((path) => links.nested(path)));
+  return h(
+    "div",
+    { class: "step-body stack" },
+    h(
+      "dl",
+      { class: "facts" },
+      facts.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]),
+    ),
+    runs.map((path) => links.nested(path)),
+  );
 }
 
 // A source as it is named: an address of somebody else is text here and no link.
 function sourceItem(source) {
-  const words = typeof source === "string" ? source : [source.title, source.url ?? source.path ?? source.locator].filter(Boolean).join(" – ") || pretty(source);
+  const words =
+    typeof source === "string"
+      ? source
+      : [source.title, source.url ?? source.path ?? source.locator].filter(Boolean).join(" – ") || pretty(source);
   return h("li", null, bdi(words, 400));
 }

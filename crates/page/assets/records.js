@@ -12,17 +12,49 @@ const FIRST = 200;
 export function traceTable(onRecord) {
   const body = h("tbody");
   const state = { most: FIRST, lines: [] };
-  const more = h("button", { type: "button", class: "link", onclick: () => { state.most += 1000; draw(); } }, "Show more lines");
+  const more = h(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      onclick: () => {
+        state.most += 1000;
+        draw();
+      },
+    },
+    "Show more lines",
+  );
   const draw = () => {
-    keep(body, state.lines.slice(0, state.most).map((line, at) => ({ ...line, at })), ({ at }) => at, (line) => row(line, onRecord));
+    keep(
+      body,
+      state.lines.slice(0, state.most).map((line, at) => ({ ...line, at })),
+      ({ at }) => at,
+      (line) => row(line, onRecord),
+    );
     more.hidden = state.lines.length <= state.most;
   };
   const update = (lines) => {
     state.lines = lines;
     draw();
   };
-  const table = h("table", null, h("thead", null, h("tr", null, ["#", "Phase", "Passed", "What it says", "Record"].map((name) => h("th", { scope: "col" }, name)))), body);
-  return { node: h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Trace table" }, table, more), update };
+  const table = h(
+    "table",
+    null,
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        ["#", "Phase", "Passed", "What it says", "Record"].map((name) => h("th", { scope: "col" }, name)),
+      ),
+    ),
+    body,
+  );
+  return {
+    node: h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Trace table" }, table, more),
+    update,
+  };
 }
 
 function row({ at, record, line }, onRecord) {
@@ -30,50 +62,89 @@ function row({ at, record, line }, onRecord) {
   const fields = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
   const says = fields.map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
-    return text.length <= 140 ? h("div", null, h("span", { class: "quiet" }, `${name} `), bdi(text, 140))
+    return text.length <= 140
+      ? h("div", null, h("span", { class: "quiet" }, `${name} `), bdi(text, 140))
       : lazy(h("span", null, h("span", { class: "quiet" }, `${name} `), bdi(text, 90)), () => block(pretty(value)));
   });
-  return h("tr", null, h("td", null, String(at + 1)), h("td", null, h("code", null, phase)),
-    h("td", null, ok === undefined ? "" : ok ? "yes" : h("span", { class: "chip tone-bad" }, "no")), h("td", null, says),
-    h("td", null, onRecord ? h("button", { type: "button", class: "link", onclick: () => onRecord(record + 1) }, `#${record}`) : `#${record}`));
+  return h(
+    "tr",
+    null,
+    h("td", null, String(at + 1)),
+    h("td", null, h("code", null, phase)),
+    h("td", null, ok === undefined ? "" : ok ? "yes" : h("span", { class: "chip tone-bad" }, "no")),
+    h("td", null, says),
+    h(
+      "td",
+      null,
+      onRecord
+        ? h("button", { type: "button", class: "link", onclick: () => onRecord(record + 1) }, `#${record}`)
+        : `#${record}`,
+    ),
+  );
 }
 
 // The records by number.
 export function recordList(onRecord) {
   const list = longList("Records", {
-    draw: (record) => [h("span", { class: "line-number" }, `#${record.record}`), h("span", null, record.kind), h("code", { class: "quiet" }, record.effect ?? ""), h("span", { class: "line-fact" }, time(record.at))],
+    draw: (record) => [
+      h("span", { class: "line-number" }, `#${record.record}`),
+      h("span", null, record.kind),
+      h("code", { class: "quiet" }, record.effect ?? ""),
+      h("span", { class: "line-fact" }, time(record.at)),
+    ],
     open: (record) => onRecord?.(record.record + 1),
   });
   list.node.classList.add("records");
-  return { node: list.node, update: (view) => list.update(view.records) };
+  // Where an earlier state is shown, those that came after it can still be chosen.
+  let known = [];
+  const update = (view) => {
+    if (view.records.length >= known.length || view.all_records < known.length) known = view.records;
+    list.update(known);
+    list.mark(view.shown_records - 1);
+  };
+  return { node: list.node, update };
 }
 
 // Goes through the records of a turn: the state at each, and a fork from there.
 export function travel(onRecord, onFork) {
   const state = { all: 1, shown: 1 };
-  const range = h("input", { type: "range", min: 1, "aria-label": "Record", onchange: () => onRecord(Number(range.value)) });
+  const range = h("input", {
+    type: "range",
+    min: 1,
+    "aria-label": "Record",
+    onchange: () => onRecord(Number(range.value)),
+  });
   const words = h("output", { class: "quiet" });
-  const go = (name, to) => h("button", { type: "button", onclick: () => onRecord(Math.min(state.all, Math.max(1, to()))) }, name);
+  const go = (name, to) =>
+    h("button", { type: "button", onclick: () => onRecord(Math.min(state.all, Math.max(1, to()))) }, name);
   const [back, on] = [go("Back", () => state.shown - 1), go("On", () => state.shown + 1)];
   const now = go("Now", () => state.all);
-  range.addEventListener("input", () => { words.textContent = `after ${range.value} of ${state.all} records`; });
+  range.addEventListener("input", () => {
+    words.textContent = `after ${range.value} of ${state.all} records`;
+  });
   const name = h("input", { id: "fork-name", autocomplete: "off", dir: "auto", maxlength: 120, required: true });
   const refusal = h("p", { class: "refusal", role: "alert", id: "fork-refusal" });
   name.setAttribute("aria-describedby", "fork-refusal");
-  const form = h("form", {
-    class: "row",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      refusal.textContent = "";
-      try {
-        await onFork(name.value.trim(), state.shown);
-      } catch (error) {
-        refusal.replaceChildren(h("strong", null, "Not forked: "), bdi(error.message, 500));
-        name.setAttribute("aria-invalid", "true");
-        name.focus();
-      }
+  const form = h(
+    "form",
+    {
+      class: "row",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        refusal.textContent = "";
+        try {
+          await onFork(name.value.trim(), state.shown);
+        } catch (error) {
+          refusal.replaceChildren(h("strong", null, "Not forked: "), bdi(error.message, 500));
+          name.setAttribute("aria-invalid", "true");
+          name.focus();
+        }
+      },
     },
-  }, h("label", { for: "fork-name" }, "Fork from here as"), h("span", { class: "field" }, name), h("button", null, "Fork"));
+    h("label", { for: "fork-name" }, "Fork from here as"),
+    h("span", { class: "field" }, name),
+    h("button", null, "Fork"),
+  );
   const update = (view) => {
     Object.assign(state, { all: Math.max(state.all, view.all_records), shown: view.shown_records });
     state.all = view.all_records;
@@ -84,6 +155,12 @@ export function travel(onRecord, onFork) {
     [back.disabled, on.disabled, now.disabled] = [state.shown <= 1, isNow, isNow];
     if (!name.value && view.thread) name.value = `${view.thread}-${state.shown}`.slice(0, 120);
   };
-  const node = h("div", { class: "travel stack" }, h("div", { class: "row" }, back, h("span", { class: "fill" }, range), on, now, words), onFork ? form : null, refusal);
+  const node = h(
+    "div",
+    { class: "travel stack" },
+    h("div", { class: "row" }, back, h("span", { class: "fill" }, range), on, now, words),
+    onFork ? form : null,
+    refusal,
+  );
   return { node, update };
 }

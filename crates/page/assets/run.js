@@ -2,6 +2,7 @@
 
 import { Problem, get, post, threadPath } from "./api.js";
 import { announce, bdi, h, show } from "./dom.js";
+import { statusWord } from "./format.js";
 import { phaseGraph } from "./graph.js";
 import { personPanel, askedPanel } from "./person.js";
 import { lazy, planView } from "./plan.js";
@@ -13,12 +14,12 @@ import { timelineView } from "./timeline.js";
 
 // Shows the run of a turn, after `records` of its records or after all. Gives what closes it.
 export function showRun(main, thread, turn, records) {
-  const at = records ? Number(records) : null;
-  const state = { isOver: false, isReading: false, isStale: false, size: 0 };
+  const state = { at: records ? Number(records) : null, isOver: false, isReading: false, isStale: false, size: 0 };
   const problem = h("p", { class: "refusal", role: "alert" });
   const goTo = (count) => {
-    const isAll = count >= state.size;
-    location.replace(threadAddress(thread, turn, ...(isAll ? [] : [count])));
+    state.at = count >= state.size ? null : count;
+    history.replaceState(null, "", threadAddress(thread, turn, ...(state.at ? [state.at] : [])));
+    read();
   };
   const fork = async (to, count) => {
     const { thread: made } = await post(threadPath(thread, "fork"), { to, turn: Number(turn), records: count });
@@ -26,9 +27,25 @@ export function showRun(main, thread, turn, records) {
     location.hash = threadAddress(made);
   };
   const page = runPage({ thread, onRecord: goTo, onFork: fork, onAnswered: () => read() });
+  page.node.hidden = true;
   const status = h("span");
-  show(main, h("header", { class: "head" }, h("h1", null, bdi(thread, 120), h("span", { class: "quiet" }, ` turn ${turn}`)),
-    h("div", { class: "row" }, status, h("a", { class: "button", href: `#/compare/${encodeURIComponent(thread)}/${turn}` }, "Compare"), h("a", { class: "button", href: threadAddress(thread) }, "Chat"))), problem, page.node);
+  show(
+    main,
+    h(
+      "header",
+      { class: "head" },
+      h("h1", null, bdi(thread, 120), h("span", { class: "quiet" }, ` turn ${turn}`)),
+      h(
+        "div",
+        { class: "row" },
+        status,
+        h("a", { class: "button", href: `#/compare/${encodeURIComponent(thread)}/${turn}` }, "Compare"),
+        h("a", { class: "button", href: threadAddress(thread) }, "Chat"),
+      ),
+    ),
+    problem,
+    page.node,
+  );
   const read = async () => {
     if (state.isReading) {
       state.isStale = true;
@@ -37,15 +54,17 @@ export function showRun(main, thread, turn, records) {
     state.isReading = true;
     const began = performance.now();
     try {
-      const view = await get(`${threadPath(thread, "turns", turn)}/view${at ? `?records=${at}` : ""}`.replace("%2Fview", "/view"));
+      const view = await get(`${threadPath(thread, "turns", turn)}/view${state.at ? `?records=${state.at}` : ""}`);
       if (state.isOver) return;
       state.size = view.all_records;
       problem.replaceChildren();
       status.replaceChildren(statusChip(view.status));
       document.title = `${thread}, turn ${turn} – planwright`;
+      page.node.hidden = false;
       page.update(view);
     } catch (error) {
-      if (error instanceof Problem && error.word !== "no-such-thread") problem.replaceChildren(bdi(error.message, 1000));
+      if (error instanceof Problem && error.word !== "no-such-thread")
+        problem.replaceChildren(bdi(error.message, 1000));
     } finally {
       state.isReading = false;
       // A long run is not read without a pause.
@@ -56,8 +75,9 @@ export function showRun(main, thread, turn, records) {
     }
   };
   read();
-  const stop = at ? () => {} : follow(thread, null, (name) => {
-    if (name !== "token") read();
+  // What once was does not change.
+  const stop = follow(thread, null, (name) => {
+    if (name !== "token" && !state.at) read();
   });
   return () => {
     state.isOver = true;
@@ -81,18 +101,34 @@ export function runPage(links = {}) {
   const jumps = h("nav", { class: "jumps", "aria-label": "Parts of the run" });
   const section = (name, ...children) => {
     const title = h("h2", { tabindex: -1 }, name);
-    jumps.append(h("button", {
-      type: "button",
-      onclick: () => {
-        title.focus({ preventScroll: true });
-        title.scrollIntoView({ block: "start" });
-      },
-    }, name));
+    jumps.append(
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            title.focus({ preventScroll: true });
+            title.scrollIntoView({ block: "start" });
+          },
+        },
+        name,
+      ),
+    );
     return h("section", { class: "part", "aria-label": name }, title, children);
   };
-  const node = h("div", { class: "run" }, jumps, section("At a glance", summary.node), parts.asked, section("Phases", outer.graph),
+  const node = h(
+    "div",
+    { class: "run" },
+    jumps,
+    section("At a glance", summary.node),
+    parts.asked,
+    section("Phases", outer.graph),
     links.onRecord ? section("Time travel", going.node) : null,
-    section("Plan", outer.plan.node), section("Timeline", timeline.node), section("Trace", outer.trace.node), section("Records", records.node));
+    section("Plan", outer.plan.node),
+    section("Timeline", timeline.node),
+    section("Trace", outer.trace.node),
+    section("Records", records.node),
+  );
   const update = (view) => {
     parts.view = view;
     summary.update(view);
@@ -105,7 +141,9 @@ export function runPage(links = {}) {
       const part = view.runs.find((one) => one.path === path);
       if (part) nested.update(view, part);
     });
-    announce(`${view.status === "running" ? `Phase ${view.runs[0].phase}` : `The turn is ${view.status}`}`);
+    const where =
+      view.shown_records < view.all_records ? `After ${view.shown_records} of ${view.all_records} records: ` : "";
+    announce(`${where}phase ${view.runs[0].phase}, ${statusWord(view.status)}`);
   };
   return { node, update };
 }
@@ -133,8 +171,15 @@ function partView(links, parts) {
 }
 
 function takenList(taken, onRecord) {
-  const line = ({ from, exit, to, record }, at) => h("li", null, `${at + 1}. ${from} — ${exit} → ${to} `,
-    onRecord ? h("button", { type: "button", class: "link", onclick: () => onRecord(record + 1) }, `#${record}`) : h("span", { class: "quiet" }, `#${record}`));
+  const line = ({ from, exit, to, record }, at) =>
+    h(
+      "li",
+      null,
+      `${at + 1}. ${from} — ${exit} → ${to} `,
+      onRecord
+        ? h("button", { type: "button", class: "link", onclick: () => onRecord(record + 1) }, `#${record}`)
+        : h("span", { class: "quiet" }, `#${record}`),
+    );
   return lazy(`Edges taken: ${taken.length}`, () => h("ol", { class: "taken" }, taken.slice(0, 500).map(line)));
 }
 
@@ -142,13 +187,29 @@ function takenList(taken, onRecord) {
 function nestedRun(path, links, parts) {
   const part = parts.view.runs.find((one) => one.path === path);
   if (!part) return null;
-  const summary = h("span", null, "Run of ", bdi(part.agent, 80), " ", h("code", null, path), " ", h("span", { class: "chip" }, part.phase));
+  const summary = h(
+    "span",
+    null,
+    "Run of ",
+    bdi(part.agent, 80),
+    " ",
+    h("code", null, path),
+    " ",
+    h("span", { class: "chip" }, part.phase),
+  );
   return lazy(summary, () => {
     const nested = partView(links, parts);
     parts.nested.set(path, nested);
     nested.update(parts.view, part);
-    return h("div", { class: "nested stack" }, h("p", null, h("span", { class: "quiet" }, "Asked: "), bdi(part.question, 1000)), nested.graph, nested.plan.node,
-      lazy("Trace", () => nested.trace.node), part.result ? h("p", null, h("span", { class: "quiet" }, "Answered: "), bdi(part.result, 2000)) : null);
+    return h(
+      "div",
+      { class: "nested stack" },
+      h("p", null, h("span", { class: "quiet" }, "Asked: "), bdi(part.question, 1000)),
+      nested.graph,
+      nested.plan.node,
+      lazy("Trace", () => nested.trace.node),
+      part.result ? h("p", null, h("span", { class: "quiet" }, "Answered: "), bdi(part.result, 2000)) : null,
+    );
   });
 }
 
@@ -161,7 +222,9 @@ function drawAsked(place, view, links) {
   const isNow = view.shown_records === view.all_records && links.onAnswered && view.thread;
   if (shown?.dataset.token === pending.token && shown.dataset.now === String(Boolean(isNow))) return;
   const about = covers(view, pending);
-  const panel = isNow ? personPanel(links.thread, pending, about, (what) => what === "taken" && links.onAnswered()) : askedPanel(pending, about);
+  const panel = isNow
+    ? personPanel(links.thread, pending, about, (what) => what === "taken" && links.onAnswered())
+    : askedPanel(pending, about);
   panel.dataset.now = String(Boolean(isNow));
   place.replaceChildren(panel);
 }
@@ -173,10 +236,16 @@ function covers(view, pending) {
   const name = String(pending.effect).split("/").pop().split(".");
   const current = part.steps.filter((step) => step.current);
   const call = name[0] === "permit" ? current.find((step) => step.step === Number(name[2])) : null;
-  const results = part.steps.filter((step) => step.output !== null).map((step) => `${step.id}: ${step.output}`).join("\n\n");
-  const left = current.length ? current : (part.drafts.at(-1)?.planned ?? []).map((planned) => ({ planned, status: "pending" }));
+  const results = part.steps
+    .filter((step) => step.output !== null)
+    .map((step) => `${step.id}: ${step.output}`)
+    .join("\n\n");
+  const left = current.length
+    ? current
+    : (part.drafts.at(-1)?.planned ?? []).map((planned) => ({ planned, status: "pending" }));
   return {
     steps: left.filter((step) => !["completed", "failed", "skipped"].includes(step.status)).map((step) => step.planned),
-    input: call?.planned.input, results,
+    input: call?.planned.input,
+    results,
   };
 }

@@ -3,12 +3,15 @@
 
 import { Problem, noteConnection, pause, request, threadPath } from "./api.js";
 
+// A stream gives a sign of life every 15 seconds. One that is silent for so long is lost.
+const SILENCE = 40000;
+
 // Follows what happens in a thread until it is stopped. `on` is told each event as (name, data).
 export function follow(thread, from, on) {
   const abort = new AbortController();
   const state = { last: from, isOver: false };
   const run = async () => {
-    for (let wait = 300; !state.isOver; ) {
+    for (let wait = 300; !state.isOver;) {
       try {
         await read(thread, state, on, abort.signal);
         wait = 300;
@@ -36,7 +39,8 @@ async function read(thread, state, on, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const silent = setTimeout(() => reader.cancel().catch(() => {}), SILENCE);
+    const { value, done } = await reader.read().finally(() => clearTimeout(silent));
     if (done) return;
     rest += value;
     const events = rest.split("\n\n");

@@ -9,60 +9,162 @@ import { statusChip, threadAddress } from "./threads.js";
 export function summaryView(openEffect) {
   const node = h("div", { class: "stack" });
   const update = (view) => {
-    node.replaceChildren(...[said(view), facts(view), told(view, openEffect), table(view.summary)].filter(Boolean));
+    node.replaceChildren(...[said(view), facts(view), told(view, openEffect), table(view)].filter(Boolean));
   };
   return { node, update };
 }
 
 function said(view) {
-  return h("div", { class: "stack" },
+  return h(
+    "div",
+    { class: "stack" },
     h("div", { class: "said said-alone" }, h("span", { class: "unseen" }, "Question: "), block(view.question)),
-    view.result ? h("div", { class: `answer${view.status === "failed" ? " answer-bad" : ""}` }, h("span", { class: "unseen" }, "Answer: "), block(view.result)) : null);
+    view.result
+      ? h(
+          "div",
+          { class: `answer${view.status === "failed" ? " answer-bad" : ""}` },
+          h("span", { class: "unseen" }, "Answer: "),
+          block(view.result),
+        )
+      : null,
+  );
 }
 
 function facts(view) {
   const { all } = view.summary;
   const figure = (name, value) => h("div", { class: "figure" }, h("dt", null, name), h("dd", null, value));
   const took = view.began ? (view.ended ?? view.records.at(-1)?.at ?? view.began) - view.began : null;
-  return h("dl", { class: "figures" },
+  return h(
+    "dl",
+    { class: "figures" },
     figure("Status", statusChip(view.status)),
     figure("Agent", bdi(view.agent, 60)),
     view.model ? figure("Model", bdi(view.model, 60)) : null,
     figure("Requests", count(all.calls)),
     took === null ? null : figure("Time", duration(took)),
-    all.tokens.input_tokens + all.tokens.output_tokens > 0 ? figure("Tokens", count(all.tokens.input_tokens + all.tokens.output_tokens)) : null,
+    all.tokens.input_tokens + all.tokens.output_tokens > 0
+      ? figure("Tokens", count(all.tokens.input_tokens + all.tokens.output_tokens))
+      : null,
     all.cost ? figure("Cost", all.cost) : null,
     figure("Replans", count(view.counters.replans)),
     view.began ? figure("Begun", time(view.began)) : null,
-    view.tainted ? figure("Has read", h("span", { class: "tag" }, "untrusted text")) : null);
+    view.tainted ? figure("Has read", h("span", { class: "tag" }, "untrusted text")) : null,
+  );
 }
 
 // What is worth a sentence.
 function told({ summary, timeline, origin, thread, turn, unknown, error }, openEffect) {
   const link = (at) => {
     const words = [bdi(timeline[at].asked, 60), " ", h("code", null, timeline[at].effect)];
-    return openEffect ? h("button", { type: "button", class: "link", onclick: () => openEffect(at) }, words) : h("span", null, words);
+    return openEffect
+      ? h("button", { type: "button", class: "link", onclick: () => openEffect(at) }, words)
+      : h("span", null, words);
   };
   const again = summary.by.filter((of) => of.again > 0);
   const lines = [
-    origin ? h("li", null, "Forked from ", h("a", { href: threadAddress(origin.thread, origin.turn) }, bdi(origin.thread, 80)), origin.records ? `, turn ${origin.turn}, after ${many(origin.records, "record")}` : `, turn ${origin.turn}`, thread ? [". ", h("a", { href: `#/compare/${[origin.thread, origin.turn, thread, turn].map(encodeURIComponent).join("/")}` }, "Compare with it")] : "") : null,
+    origin
+      ? h(
+          "li",
+          null,
+          "Forked from ",
+          h("a", { href: threadAddress(origin.thread, origin.turn) }, bdi(origin.thread, 80)),
+          origin.records ? `, turn ${origin.turn}, after ${many(origin.records, "record")}` : `, turn ${origin.turn}`,
+          thread
+            ? [
+                ". ",
+                h(
+                  "a",
+                  { href: `#/compare/${[origin.thread, origin.turn, thread, turn].map(encodeURIComponent).join("/")}` },
+                  "Compare with it",
+                ),
+              ]
+            : "",
+        )
+      : null,
     error ? h("li", null, h("strong", null, "No answer: "), bdi(error, 500)) : null,
-    ...summary.sent_back.map(({ draft, reason }) => h("li", null, h("strong", null, `Draft ${draft} was sent back: `), bdi(reason, 400))),
-    ...summary.failed.map(({ id, draft, output }) => h("li", null, h("strong", null, "Step ", bdi(id, 60), ` of draft ${draft} failed: `), bdi(output, 400))),
-    ...unknown.map((write) => h("li", null, h("strong", null, "Nobody knows whether it happened: "), bdi(`${write.tool} ${write.input ?? ""}`, 400))),
+    ...summary.sent_back.map(({ draft, reason }) =>
+      h("li", null, h("strong", null, `Draft ${draft} was sent back: `), bdi(reason, 400)),
+    ),
+    ...summary.failed.map(({ id, draft, output }) =>
+      h("li", null, h("strong", null, "Step ", bdi(id, 60), ` of draft ${draft} failed: `), bdi(output, 400)),
+    ),
+    ...unknown.map((write) =>
+      h(
+        "li",
+        null,
+        h("strong", null, "Nobody knows whether it happened: "),
+        bdi(`${write.tool} ${write.input ?? ""}`, 400),
+      ),
+    ),
     summary.skipped ? h("li", null, `${many(summary.skipped, "step")} left out`) : null,
-    again.length ? h("li", null, "Asked again: ", again.map((of, at) => [at ? ", " : "", bdi(of.asked, 60), ` ${of.again}×`])) : null,
-    summary.costliest !== null && timeline[summary.costliest] ? h("li", null, "Cost most: ", link(summary.costliest), ` (${timeline[summary.costliest].cost ?? tokens(timeline[summary.costliest].tokens)})`) : null,
-    summary.slowest !== null && timeline[summary.slowest] ? h("li", null, "Took longest: ", link(summary.slowest), ` (${duration(timeline[summary.slowest].ended - timeline[summary.slowest].began)})`) : null,
+    again.length
+      ? h(
+          "li",
+          null,
+          "Asked again: ",
+          again.map((of, at) => [at ? ", " : "", bdi(of.asked, 60), ` ${of.again}×`]),
+        )
+      : null,
+    summary.costliest !== null && timeline[summary.costliest]
+      ? h(
+          "li",
+          null,
+          "Cost most: ",
+          link(summary.costliest),
+          ` (${timeline[summary.costliest].cost ?? tokens(timeline[summary.costliest].tokens)})`,
+        )
+      : null,
+    summary.slowest !== null && timeline[summary.slowest]
+      ? h(
+          "li",
+          null,
+          "Took longest: ",
+          link(summary.slowest),
+          ` (${duration(timeline[summary.slowest].ended - timeline[summary.slowest].began)})`,
+        )
+      : null,
   ].filter(Boolean);
   return lines.length ? h("ul", { class: "told" }, lines) : null;
 }
 
-function table({ by }) {
+// Who did what, in the order in which they were first asked.
+function table({ summary, timeline }) {
+  const first = new Map([...timeline].reverse().map(({ asked }, at) => [asked, timeline.length - at]));
+  const by = summary.by.toSorted((a, b) => first.get(a.asked) - first.get(b.asked));
   if (!by.length) return null;
   const names = ["Who", "Kind", "Asked", "Again", "Failed", "Time", "Tokens read", "Written", "Cost"];
   const number = (value) => h("td", { class: "number" }, value);
-  const rows = by.map((of) => h("tr", null, h("th", { scope: "row" }, bdi(of.asked, 60)), h("td", null, of.kind), number(count(of.calls)), number(of.again ? count(of.again) : ""),
-    number(of.failed ? count(of.failed) : ""), number(of.ms ? duration(of.ms) : ""), number(of.tokens.input_tokens ? count(of.tokens.input_tokens) : ""), number(of.tokens.output_tokens ? count(of.tokens.output_tokens) : ""), number(of.cost ?? "")));
-  return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Who did what" }, h("table", null, h("thead", null, h("tr", null, names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)))), h("tbody", null, rows)));
+  const rows = by.map((of) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, bdi(of.asked, 60)),
+      h("td", null, of.kind),
+      number(count(of.calls)),
+      number(of.again ? count(of.again) : ""),
+      number(of.failed ? count(of.failed) : ""),
+      number(of.ms ? duration(of.ms) : ""),
+      number(of.tokens.input_tokens ? count(of.tokens.input_tokens) : ""),
+      number(of.tokens.output_tokens ? count(of.tokens.output_tokens) : ""),
+      number(of.cost ?? ""),
+    ),
+  );
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Who did what" },
+    h(
+      "table",
+      null,
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)),
+        ),
+      ),
+      h("tbody", null, rows),
+    ),
+  );
 }

@@ -19,8 +19,12 @@ export function timelineView(onRecord) {
     open: (at) => show(at, true),
   });
   const note = h("p", { class: "quiet" });
-  const legend = h("p", { class: "legend quiet" }, Object.values(KINDS).map((kind) => h("span", null, h("span", { class: `key bar-${kind}` }), kind)),
-    h("span", null, h("span", { class: "key key-critical" }), "critical path"));
+  const legend = h(
+    "p",
+    { class: "legend quiet" },
+    Object.values(KINDS).map((kind) => h("span", null, h("span", { class: `key bar-${kind}` }), kind)),
+    h("span", null, h("span", { class: "key key-critical" }), "critical path"),
+  );
   const show = (at, isAsked) => {
     place.replaceChildren(effectView(state.view, at, onRecord));
     if (isAsked) {
@@ -31,10 +35,13 @@ export function timelineView(onRecord) {
     state.shown = at;
   };
   const update = (view) => {
-    const hasNew = state.shown !== undefined && JSON.stringify(state.view?.timeline[state.shown]) !== JSON.stringify(view.timeline[state.shown]);
+    const hasNew =
+      state.shown !== undefined &&
+      JSON.stringify(state.view?.timeline[state.shown]) !== JSON.stringify(view.timeline[state.shown]);
     state.view = view;
     state.scale = scaleOf(view.timeline);
-    note.textContent = state.scale.isTimed ? `${many(view.timeline.length, "request")} in ${duration(state.scale.end - state.scale.begin)}`
+    note.textContent = state.scale.isTimed
+      ? `${many(view.timeline.length, "request")} in ${duration(state.scale.end - state.scale.begin)}`
       : `${many(view.timeline.length, "request")}, in their order: no times are on record`;
     strip.replaceChildren(drawStrip(view.timeline, state.scale));
     list.update(view.timeline.map((_, at) => at));
@@ -43,14 +50,20 @@ export function timelineView(onRecord) {
   const openEffect = (at) => {
     list.choose(at, true);
   };
-  return { node: h("div", { class: "stack" }, h("div", { class: "row" }, note, legend), strip, list.node, place), update, openEffect };
+  return {
+    node: h("div", { class: "stack" }, h("div", { class: "row" }, note, legend), strip, list.node, place),
+    update,
+    openEffect,
+  };
 }
 
 // From when to when the whole goes: by the clock, or by the numbers of the records where no times are known.
 function scaleOf(timeline) {
   const isTimed = timeline.length > 0 && timeline.every((effect) => effect.began !== null);
   const begins = (effect) => (isTimed ? effect.began : effect.requested);
-  const open = isTimed ? Math.max(...timeline.map((effect) => effect.ended ?? effect.began), 0) : Math.max(...timeline.map((effect) => effect.answered ?? effect.requested + 1), 1);
+  const open = isTimed
+    ? Math.max(...timeline.map((effect) => effect.ended ?? effect.began), 0)
+    : Math.max(...timeline.map((effect) => effect.answered ?? effect.requested + 1), 1);
   const ends = (effect) => (isTimed ? effect.ended : effect.answered) ?? open;
   const begin = timeline.reduce((least, effect) => Math.min(least, begins(effect)), Infinity);
   const end = timeline.reduce((most, effect) => Math.max(most, ends(effect)), 0);
@@ -67,23 +80,79 @@ function drawStrip(timeline, scale) {
     let lane = lanes.findIndex((free) => free <= from + 0.01);
     if (lane < 0) lane = lanes.length;
     lanes[lane] = Math.max(to, from + 1);
-    return s("rect", { class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`, x: from, y: 4 + lane * 14, width: Math.max(1.5, to - from), height: 10, rx: 1.5 });
+    return s("rect", {
+      class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`,
+      x: from,
+      y: 4 + lane * 14,
+      width: Math.max(1.5, to - from),
+      height: 10,
+      rx: 1.5,
+    });
   });
   const height = 8 + Math.max(1, lanes.length) * 14;
-  return s("svg", { viewBox: `0 0 ${WIDE} ${height}`, height, width: "100%", preserveAspectRatio: "none", role: "img", "aria-label": `The whole run: ${many(timeline.length, "request")}, at most ${count(lanes.length)} side by side` }, bars);
+  return s(
+    "svg",
+    {
+      viewBox: `0 0 ${WIDE} ${height}`,
+      height,
+      width: "100%",
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": `The whole run: ${many(timeline.length, "request")}, at most ${count(lanes.length)} side by side`,
+    },
+    bars,
+  );
 }
 
 function line(effect, scale) {
   const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
-  const bar = s("svg", { class: "line-bar", viewBox: `0 0 ${WIDE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    s("rect", { class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`, x: from, y: 5, width: Math.max(3, to - from), height: 10, rx: 2 }));
+  const bar = s(
+    "svg",
+    { class: "line-bar", viewBox: `0 0 ${WIDE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("rect", {
+      class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`,
+      x: from,
+      y: 5,
+      width: Math.max(3, to - from),
+      height: 10,
+      rx: 2,
+    }),
+  );
   return [
-    h("span", { class: "line-name" }, effect.path ? h("span", { class: "quiet" }, "↳ ") : null, bdi(effect.asked, 60), " ", h("code", { class: "quiet" }, effect.effect)),
+    h(
+      "span",
+      { class: "line-name" },
+      effect.path ? h("span", { class: "quiet" }, "↳ ") : null,
+      bdi(effect.asked, 60),
+      " ",
+      h("code", { class: "quiet" }, effect.effect),
+    ),
     bar,
     h("span", { class: "line-fact" }, took(effect, scale)),
-    h("span", { class: "line-fact" }, effect.tokens && effect.tokens.input_tokens + effect.tokens.output_tokens > 0 ? `${count(effect.tokens.input_tokens + effect.tokens.output_tokens)} tok` : ""),
+    h(
+      "span",
+      { class: "line-fact" },
+      effect.tokens && effect.tokens.input_tokens + effect.tokens.output_tokens > 0
+        ? `${count(effect.tokens.input_tokens + effect.tokens.output_tokens)} tok`
+        : "",
+    ),
     h("span", { class: "line-fact" }, effect.cost ?? ""),
-    h("span", { class: "line-fact" }, effect.failure ? h("span", { class: "chip tone-bad" }, "failed") : effect.answered === null ? h("span", { class: "chip tone-busy" }, "open") : effect.critical ? h("span", { class: "critical" }, h("span", { "aria-hidden": "true" }, "◆"), h("span", { class: "unseen" }, "on the critical path")) : ""),
+    h(
+      "span",
+      { class: "line-fact" },
+      effect.failure
+        ? h("span", { class: "chip tone-bad" }, "failed")
+        : effect.answered === null
+          ? h("span", { class: "chip tone-busy" }, "open")
+          : effect.critical
+            ? h(
+                "span",
+                { class: "critical" },
+                h("span", { "aria-hidden": "true" }, "◆"),
+                h("span", { class: "unseen" }, "on the critical path"),
+              )
+            : "",
+    ),
   ];
 }
 
