@@ -181,7 +181,7 @@ impl Run<'_> {
         }
         self.count(by, usage);
         if let Some(price) = self.compiled.spec().prices.get(model) {
-            let cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens);
+            let cost = usage.cost(price);
             self.task.counters.cost = self.task.counters.cost.plus(cost);
         }
     }

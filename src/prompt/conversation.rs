@@ -59,7 +59,8 @@ fn push_round(
         return;
     }
     let calls = slots.iter().filter(|_| !as_text).map(|(call, _)| call.clone()).collect();
-    messages.push(Message::Assistant { text: draft.said.clone(), calls });
+    let reasoning = if as_text { Vec::new() } else { draft.reasoning.clone() };
+    messages.push(Message::Assistant { text: draft.said.clone(), calls, reasoning });
     messages.extend(slots.into_iter().map(|(Call { id, name, .. }, result)| match as_text {
         true => note(&json!({"observation": result})),
         false => Message::Tool { id, name, content: result.to_string() },

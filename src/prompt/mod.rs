@@ -62,6 +62,9 @@ pub enum Message {
         /// The calls it asked for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
+        /// What the server that it came from wants back with them, unchanged.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        reasoning: Vec<Value>,
     },
     /// The result of one call.
     Tool {

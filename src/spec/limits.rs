@@ -179,17 +179,22 @@ pub struct Price {
     /// For a million tokens that the server read from its cache. Default: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Money>,
+    /// For a million tokens that the server put into its cache. Default: as `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Money>,
 }
 
 impl Price {
-    /// What so many tokens cost, each kind rounded down to a billionth. `cached` are among `input`.
-    pub fn of(&self, input: u64, output: u64, cached: u64) -> Money {
+    /// What so many tokens cost, each kind rounded down to a billionth. `cached` and `written` are among `input`.
+    pub fn of(&self, input: u64, output: u64, cached: u64, written: u64) -> Money {
         let cost = |tokens: u64, price: Money| {
             let nanos = u128::from(tokens) * u128::from(price.0) / 1_000_000;
             Money(u64::try_from(nanos).unwrap_or(u64::MAX))
         };
         let cached = cached.min(input);
-        cost(input - cached, self.input)
+        let written = written.min(input - cached);
+        cost(input - cached - written, self.input)
+            .plus(cost(written, self.cache_write.unwrap_or(self.input)))
             .plus(cost(cached, self.cached.unwrap_or(self.input)))
             .plus(cost(output, self.output))
     }

@@ -20,6 +20,7 @@ mod hinted;
 mod human;
 mod keys;
 mod legible;
+mod models;
 mod one_writer;
 mod private;
 mod replay;

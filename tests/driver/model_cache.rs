@@ -122,7 +122,7 @@ fn request_that_differs_in_anything_is_another() {
         framed(RequestFrame { role: RoleName::Replanner, ..frame() }),
         talked(vec![said("a")]),
         talked(vec![said("a"), said("b")]),
-        talked(vec![Message::Assistant { text: String::new(), calls: vec![call] }]),
+        talked(vec![Message::Assistant { text: String::new(), calls: vec![call], reasoning: Vec::new() }]),
     ];
     for known in [false, true] {
         for request in &asked {

@@ -37,7 +37,7 @@ fn answers_and_failures_come_in_the_order_of_the_script_and_requests_are_kept() 
     let call = Call { id: "call_1".into(), name: "wiki".into(), arguments: json!({"input": "세종"}) };
     let mut asked = request(RoleName::Writer, "질문");
     asked.conversation = vec![
-        Message::Assistant { text: String::new(), calls: vec![call] },
+        Message::Assistant { text: String::new(), calls: vec![call], reasoning: Vec::new() },
         Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() },
     ];
     assert_eq!(model.ask(&asked, None), Err(refusal));

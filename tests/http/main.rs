@@ -3,9 +3,14 @@
 #[path = "../common/support.rs"]
 mod support;
 
+mod anthropic;
+mod asker;
 mod client;
 mod embeddings;
+mod fallback;
 mod openai;
+mod recorded;
+mod responses;
 mod wiki;
 
 use std::sync::{Arc, Mutex};

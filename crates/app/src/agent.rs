@@ -7,8 +7,9 @@ use strsim::jaro;
 
 use crate::config::is_spec_file;
 use crate::error::{Error, Result, read_text};
+use crate::models::open_model;
 use crate::settings::Settings;
-use crate::toolbox::{open_model, open_tools};
+use crate::toolbox::open_tools;
 use planwright::agents;
 use planwright::contract::ToolContract;
 use planwright::driver::{Agent, AgentBuilder};

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::env::VarError;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, read_text};
+use crate::provider::{ModelTable, Provider, RoleTable};
 use planwright::journal::Durability;
 use planwright::ports::Secret;
-use planwright::spec::Price;
+use planwright::spec::{Price, RoleName};
 use planwright_http::{StructuredOutput, credentials, is_credential};
 
-pub(crate) const KEY: &str = "OPENAI_API_KEY";
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
 /// An environment variable. An empty one counts as not set.
@@ -51,9 +52,16 @@ pub(crate) fn check_variable_name(name: &str, place: &str) -> Result<()> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigFile {
+    pub provider: Option<Provider>,
     pub base_url: Option<String>,
     pub model: Option<String>,
     pub api_key_env: Option<String>,
+    /// Members that every request to the model has as they are.
+    pub request: Map<String, Value>,
+    /// Which of `models` are asked where the usual one is interrupted.
+    pub fallback: Vec<String>,
+    pub models: BTreeMap<String, ModelTable>,
+    pub roles: BTreeMap<RoleName, RoleTable>,
     #[serde(rename = "api_key", deserialize_with = "refuse_key")]
     _api_key: (),
     pub agent: Option<String>,
@@ -61,6 +69,7 @@ pub(crate) struct ConfigFile {
     pub structured_output: Option<StructuredOutput>,
     pub call_timeout_seconds: Option<NonZeroU64>,
     pub connect_timeout_seconds: Option<NonZeroU64>,
+    pub max_response_bytes: Option<NonZeroUsize>,
     pub ca_file: Option<PathBuf>,
     /// The variables that hold the values of further headers, by the names of the headers.
     pub headers: BTreeMap<String, String>,
@@ -124,9 +133,11 @@ impl ConfigFile {
     pub fn keys(&self) -> Vec<Secret> {
         let value = |name: &str| variable(name).ok().flatten();
         let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
-        let names = named.into_iter().flatten().map(String::as_str).chain([KEY, SEARCH_KEY]);
-        let headers =
-            self.headers.iter().chain(&self.embeddings.headers).filter(|(name, _)| is_credential(name));
+        let named = named.into_iter().chain(self.models.values().map(|table| &table.api_key_env));
+        let names = named.flatten().map(String::as_str).chain([SEARCH_KEY]).chain(Provider::KEYS);
+        let headers = self.headers.iter().chain(&self.embeddings.headers);
+        let headers = headers.chain(self.models.values().flat_map(|table| &table.headers));
+        let headers = headers.filter(|(name, _)| is_credential(name));
         let headers = headers.filter_map(|(_, name)| value(name)).flat_map(|value| credentials(&value));
         names.filter_map(value).map(Secret::new).chain(headers).collect()
     }

@@ -3,68 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::num::ParseIntError;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::config::{ConfigFile, KEY, check_variable_name, key_from, user_cache_folder, variable};
+use crate::config::{ConfigFile, check_variable_name, key_from, user_cache_folder, variable};
 use crate::error::{Error, Result};
-use crate::store::flag;
+use crate::overrides::Overrides;
+use crate::servers::{Server, choose_server, open_named, resolve_headers};
 use planwright::journal::Folded;
 use planwright::ports::Secret;
-use planwright_http::show_address;
-
-const OPENAI: &str = "https://api.openai.com/v1";
-
-/// What the caller asks for. Each field goes before the environment and the configuration file.
-#[derive(Clone, Debug, Default)]
-#[cfg_attr(feature = "clap", derive(clap::Args))]
-pub struct Overrides {
-    /// The model to ask [env: PLANWRIGHT_MODEL]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
-    pub model: Option<String>,
-    /// An OpenAI-compatible server, such as http://localhost:8080/v1 [env: OPENAI_BASE_URL]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
-    pub base_url: Option<String>,
-    /// The environment variable that holds the server's key [default: OPENAI_API_KEY]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "VARIABLE"))]
-    pub api_key_env: Option<String>,
-    /// Answer with the offline model, whatever is configured
-    #[cfg_attr(feature = "clap", arg(long, conflicts_with_all = ["model", "base_url", "api_key_env"]))]
-    pub offline: bool,
-    /// The folder that the tool `docs` searches, or one document
-    #[cfg_attr(feature = "clap", arg(long, value_name = "DIR|FILE"))]
-    pub docs: Option<PathBuf>,
-    /// The contract that the contract tools read; a short example where none is named
-    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
-    pub contract: Option<PathBuf>,
-    /// The standard contract to compare it with; a short example where none is named
-    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
-    pub standard: Option<PathBuf>,
-    /// Ask the model anew, also where the agent's policy would answer from the cache
-    #[cfg_attr(feature = "clap", arg(long))]
-    pub no_cache: bool,
-}
-
-impl Overrides {
-    /// The flags as they can be typed, each with a blank before it.
-    pub fn flags(&self) -> String {
-        let Overrides { model, base_url, api_key_env, offline, docs, contract, standard, no_cache } = self;
-        // An address with a password in it is not said, and without one the command must not ask another server.
-        let base_url = base_url.as_ref().map(|url| match show_address(url) == *url {
-            true => url.as_str(),
-            false => "URL",
-        });
-        let model = model.as_deref();
-        let texts = [("model", model), ("base-url", base_url), ("api-key-env", api_key_env.as_deref())];
-        let paths = [("docs", docs), ("contract", contract), ("standard", standard)];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some(flag(name, text?)));
-        let paths = paths.iter().filter_map(|(name, path)| Some(flag(name, path.as_ref()?.display())));
-        let switches = [("offline", offline), ("no-cache", no_cache)];
-        let switches = switches.iter().filter(|(_, set)| **set).map(|(name, _)| format!(" --{name}"));
-        texts.chain(paths).chain(switches).collect()
-    }
-}
 
 /// Hears how many of how many documents of a folder are indexed.
 pub type IndexProgress = Arc<dyn Fn(&Path, usize, usize) + Send + Sync>;
@@ -75,6 +23,8 @@ pub struct Settings {
     pub(crate) file: ConfigFile,
     /// The server to ask; without one the offline model answers.
     pub(crate) server: Option<Server>,
+    /// The servers of `[models]`, by their names.
+    pub(crate) named: BTreeMap<String, Server>,
     /// The server for embeddings; without one `hybrid_search` searches by words alone.
     pub(crate) embeddings: Option<Server>,
     pub(crate) search_key: Option<Secret>,
@@ -85,14 +35,6 @@ pub struct Settings {
     pub(crate) index_progress: Option<IndexProgress>,
     /// What the caller asked for.
     pub(crate) typed: Overrides,
-}
-
-/// A model behind an OpenAI-compatible server.
-pub(crate) struct Server {
-    pub base_url: String,
-    pub model: String,
-    pub key: Option<Secret>,
-    pub headers: Vec<(String, Secret)>,
 }
 
 impl Settings {
@@ -111,7 +53,8 @@ impl Settings {
         file.max_wait_seconds = seconds_of("PLANWRIGHT_MAX_WAIT_SECONDS")?.or(file.max_wait_seconds);
         file.idle_timeout_seconds =
             seconds_of("PLANWRIGHT_IDLE_TIMEOUT_SECONDS")?.or(file.idle_timeout_seconds);
-        let server = if args.offline { None } else { choose_server(args, &file)? };
+        let named = if args.offline { BTreeMap::new() } else { open_named(&file)? };
+        let server = if args.offline { None } else { choose_server(args, &file, &named)? };
         let embeddings = if args.offline { None } else { choose_embeddings(&file, server.as_ref())? };
         file.docs = args.docs.clone().or(file.docs);
         if let Some(docs) = file.docs.as_ref().filter(|docs| !docs.exists()) {
@@ -132,10 +75,19 @@ impl Settings {
         let search_key = variable(file.search_key_env())?.map(Secret::new);
         let model_is_chosen = args.offline || args.model.is_some() || args.base_url.is_some();
         let typed = args.clone();
-        Ok(Settings { file, server, embeddings, search_key, secrets, model_is_chosen, index_progress, typed })
+        Ok(Settings {
+            file,
+            server,
+            named,
+            embeddings,
+            search_key,
+            secrets,
+            model_is_chosen,
+            index_progress,
+            typed,
+        })
     }
 
-    /// The name of the model that answers.
     /// The name of the model that answers.
     pub fn model_name(&self) -> &str {
         self.server.as_ref().map_or("offline", |server| &server.model)
@@ -169,12 +121,7 @@ fn choose_embeddings(file: &ConfigFile, server: Option<&Server>) -> Result<Optio
         Some(server) if file.embeddings.headers.is_empty() => server.headers.clone(),
         _ => resolve_headers(&file.embeddings.headers)?,
     };
-    Ok(Some(Server { base_url, model, key, headers }))
-}
-
-/// The further headers of a server, by the variables that hold their values.
-fn resolve_headers(headers: &BTreeMap<String, String>) -> Result<Vec<(String, Secret)>> {
-    headers.iter().map(|(name, variable)| Ok((name.clone(), key_from(variable, name)?))).collect()
+    Ok(Some(Server { base_url, model, key, headers, ..Server::default() }))
 }
 
 /// A whole number of seconds that a variable holds.
@@ -185,38 +132,4 @@ fn seconds_of<N: FromStr<Err = ParseIntError>>(name: &str) -> Result<Option<N>> 
         })
     };
     variable(name)?.map(parse).transpose()
-}
-
-fn choose_server(args: &Overrides, file: &ConfigFile) -> Result<Option<Server>> {
-    let pick = |flag: &Option<String>, name: &str, file: &Option<String>| -> Result<Option<String>> {
-        let given = flag.clone().filter(|value| !value.trim().is_empty());
-        Ok(given.or(variable(name)?).or_else(|| file.clone()))
-    };
-    if args.base_url.as_ref().is_some_and(|url| url.trim().is_empty()) {
-        return Err(Error::unusable("--base-url: expected an address, found nothing"));
-    }
-    let base_url = pick(&args.base_url, "OPENAI_BASE_URL", &file.base_url)?;
-    let model = pick(&args.model, "PLANWRIGHT_MODEL", &file.model)?;
-    let key = match (&args.api_key_env, &file.api_key_env) {
-        (Some(name), _) => Some(key_from(name, "--api-key-env")?),
-        (None, Some(name)) => Some(key_from(name, "`api_key_env` in the configuration file")?),
-        (None, None) => variable(KEY)?.map(Secret::new),
-    };
-    let offline = "or answer offline with --offline";
-    let place = match (&base_url, &key) {
-        (Some(url), _) => format!("the server {}", show_address(url)),
-        (None, Some(_)) => format!("{OPENAI} (a key is set)"),
-        (None, None) if model.is_none() => return Ok(None),
-        (None, None) => {
-            let hint =
-                format!("set {KEY} for {OPENAI}, or name your own server with --base-url URL, {offline}");
-            return Err(Error::unusable("a model is named, but no key and no server").hint(hint));
-        }
-    };
-    let model = model.ok_or_else(|| {
-        let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
-        Error::unusable(format!("no model is named for {place}")).hint(hint)
-    })?;
-    let headers = resolve_headers(&file.headers)?;
-    Ok(Some(Server { base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()), model, key, headers }))
 }

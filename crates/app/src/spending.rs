@@ -225,9 +225,7 @@ impl Spending {
                     SpendingBy::Role => role_of(&asked, &state),
                 };
                 let price = compiled.spec().prices.get(model).or_else(|| self.prices.get(model));
-                let price_of =
-                    |price: &Price| price.of(tokens.input_tokens, tokens.output_tokens, tokens.cached_tokens);
-                let cost = price.filter(|_| !tokens.is_zero()).map(price_of);
+                let cost = price.filter(|_| !tokens.is_zero()).map(|price| tokens.cost(price));
                 let unpriced_calls = u64::from(cost.is_none() && !tokens.is_zero());
                 lines.entry(name).or_default().add(&Spent {
                     runs: 0,

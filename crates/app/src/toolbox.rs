@@ -1,21 +1,16 @@
-//! The model that answers and the tools that can be called.
+//! The tools that can be called.
 
-use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::user_cache_folder;
 use crate::error::{Error, Result};
-use crate::settings::{Server, Settings};
-use planwright::driver::Cached;
-use planwright::ports::{Embedder, Model, ModelError, Secret, Tool, ToolError};
+use crate::servers::Server;
+use crate::settings::Settings;
+use planwright::ports::{Embedder, Secret, Tool, ToolError};
 use planwright::spec::Spec;
 use planwright_docs::{Articles, Calc, ContractTools, Docs};
-use planwright_http::{
-    Embeddings, Lookup, MediaWiki, OpenAi, OpenAiConfig, Retry, Search, Wiki, show_address,
-};
-use planwright_offline::Offline;
+use planwright_http::{Embeddings, Lookup, MediaWiki, Retry, Search, Wiki};
 
 /// The tools that read a contract.
 const CONTRACT_TOOLS: [&str; 4] =
@@ -39,42 +34,6 @@ fn set<B, V>(builder: B, value: Option<V>, set: impl FnOnce(B, V) -> B) -> B {
         Some(value) => set(builder, value),
         None => builder,
     }
-}
-
-/// Opens the model that answers, and says what the screen calls it. The offline model works a reply out as fast as a
-/// cache gives it.
-pub(crate) fn open_model(settings: &Settings, uses_cache: bool) -> Result<(Arc<dyn Model>, String)> {
-    let Some(server) = &settings.server else {
-        return Ok((Arc::new(Offline::new()), "the offline model (by rule, no language model)".to_owned()));
-    };
-    let (file, seconds) = (&settings.file, |seconds: NonZeroU64| Duration::from_secs(seconds.get()));
-    let usual = OpenAiConfig::new(&server.base_url, &server.model);
-    let config = OpenAiConfig {
-        api_key: server.key.clone().unwrap_or(usual.api_key),
-        headers: server.headers.clone(),
-        ca_file: file.ca_file.clone(),
-        structured_output: file.structured_output.unwrap_or(usual.structured_output),
-        call_timeout: file.call_timeout_seconds.map_or(usual.call_timeout, seconds),
-        connect_timeout: file.connect_timeout_seconds.map_or(usual.connect_timeout, seconds),
-        idle_timeout: file.idle_timeout_seconds.map_or(usual.idle_timeout, seconds),
-        retry: Retry {
-            tries: file.max_tries.map_or(usual.retry.tries, NonZeroU32::get),
-            longest_wait: file.max_wait_seconds.map_or(usual.retry.longest_wait, Duration::from_secs),
-            ..usual.retry
-        },
-        ..usual
-    };
-    let mut model: Arc<dyn Model> = Arc::new(OpenAi::new(config).map_err(|error| match error {
-        ModelError::Unanswered(refused) => {
-            Error::unusable(format!("the model's server: {}", refused.message))
-        }
-        other => Error::unusable(other),
-    })?);
-    if let Some(folder) = file.cache.folder.as_ref().filter(|_| uses_cache) {
-        let cached = set(Cached::new(model, folder), file.cache.entries, Cached::max_entries);
-        model = Arc::new(set(cached, file.cache.bytes, Cached::max_bytes));
-    }
-    Ok((model, format!("{} at {}", server.model, show_address(&server.base_url))))
 }
 
 /// The error of a setting that a tool's client does not take. Nothing was asked yet.

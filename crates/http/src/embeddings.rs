@@ -54,7 +54,7 @@ impl Embeddings {
     /// # Errors
     /// If that is not an HTTP address, or the key holds a character that no header can carry.
     pub fn new(base_url: &str, model: impl Into<String>, key: &Secret) -> Result<Self, ToolError> {
-        let endpoint = parse_endpoint(base_url, "/embeddings").map_err(ToolError::input)?;
+        let endpoint = parse_endpoint(base_url, "", "/embeddings").map_err(ToolError::input)?;
         let mut client = Client::with_key(key).map_err(ToolError::input)?;
         client.max_response_bytes = MAX_RESPONSE_BYTES;
         Ok(Embeddings { endpoint, model: model.into(), client, timeout: Duration::from_secs(60), batch: 32 })

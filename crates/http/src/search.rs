@@ -32,7 +32,7 @@ impl Search {
         if client.secrets().is_empty() {
             return Err(ToolError::input("expected a key for the search service, found an empty text"));
         }
-        let endpoint = parse_endpoint(DEFAULT_BASE, "/search").map_err(ToolError::input)?;
+        let endpoint = parse_endpoint(DEFAULT_BASE, "", "/search").map_err(ToolError::input)?;
         Ok(Search { endpoint, client })
     }
 
@@ -41,7 +41,7 @@ impl Search {
     /// # Errors
     /// If that is not an HTTP address.
     pub fn at(self, base: &str) -> Result<Self, ToolError> {
-        let endpoint = parse_endpoint(base, "/search").map_err(ToolError::input)?;
+        let endpoint = parse_endpoint(base, "", "/search").map_err(ToolError::input)?;
         Ok(Search { endpoint, ..self })
     }
 

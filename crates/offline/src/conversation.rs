@@ -35,7 +35,7 @@ impl Rounds {
         let mut rounds = Rounds::default();
         for message in messages {
             match message {
-                Message::Assistant { text, calls } => {
+                Message::Assistant { text, calls, .. } => {
                     (rounds.repair, rounds.missing) = (None, None);
                     let native = calls.iter().map(|call| {
                         let (id, tool, arguments) =

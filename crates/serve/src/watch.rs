@@ -176,8 +176,7 @@ impl<'a> Watched<'a> {
     /// What tokens cost, by the price of the model that answers here.
     fn cost(&self, usage: Usage) -> Option<Money> {
         let (_, prices) = self.agent.get()?;
-        let price = prices.get(&self.watch.model)?;
-        Some(price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens))
+        Some(usage.cost(prices.get(&self.watch.model)?))
     }
 
     fn log(&self, span: Span<'_>, answer: Answer<'_>, outcome: &str, cost: Option<Money>) {

@@ -29,7 +29,13 @@ impl Letter {
 }
 
 /// What every reply costs, so that it can be seen to be counted.
-const USAGE: Usage = Usage { input_tokens: 3, output_tokens: 2, cached_tokens: 1, estimated_tokens: 0 };
+const USAGE: Usage = Usage {
+    input_tokens: 3,
+    output_tokens: 2,
+    cached_tokens: 1,
+    cache_written_tokens: 0,
+    estimated_tokens: 0,
+};
 
 /// Every kind of event that a state can be fed but for the [`strays`].
 pub(super) fn letters(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {

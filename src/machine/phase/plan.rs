@@ -137,8 +137,12 @@ impl Run<'_> {
 
     fn on_draft(&mut self, stage: &mut PlanStage) {
         let PlanStage::Drafting(asking) = stage else { return };
-        let Some(((said, plan), _)) = self.read_reply(asking, read_draft) else { return };
-        self.task.current().said = said;
+        let read = |compiled: &CompiledSpec, task: &Task, reply: &ModelReply| {
+            read_draft(compiled, task, reply).map(|(said, plan)| (said, reply.reasoning.clone(), plan))
+        };
+        let Some(((said, reasoning, plan), _)) = self.read_reply(asking, read) else { return };
+        let draft = self.task.current();
+        (draft.said, draft.reasoning) = (said, reasoning);
         let Some(ReadPlan { plan, links, mut ignored, refused }) = plan else { return self.nothing_more() };
         let plan = Arc::new(plan);
         ignored.extend(refused.iter().map(|(_, error)| error.to_string()));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::input::Input;
 use super::phase::{ExecuteStage, Phase, PlanStage};
@@ -262,6 +263,9 @@ pub struct Draft {
     pub(crate) tainted: bool,
     /// What the planner said beside its calls.
     pub(crate) said: String,
+    /// What goes back to the planner's server beside its calls, unchanged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reasoning: Vec<Value>,
     /// What the validator said of it, where the planner goes on and is told.
     pub(crate) verdict: Option<Box<Verdict>>,
 }

@@ -131,12 +131,18 @@ pub struct ModelReply {
     /// What the model thought before it, where the server sends that apart. It is shown to people and read by nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub thoughts: String,
+    /// What the server wants back beside the calls, unchanged: signed thoughts, sealed reasoning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasoning: Vec<Value>,
     /// What it cost.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
     /// The name that the model was asked under, if its price is to be known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// The name of the server that answered, where several may be asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub server: String,
     /// Whether it came out of the cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,

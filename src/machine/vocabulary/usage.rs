@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Money;
+use crate::spec::{Money, Price};
 
 /// What model calls cost, in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Of the tokens read, those that the server had in its cache.
     pub cached_tokens: u64,
+    /// Of the tokens read, those that the server put into its cache, where it bills them apart.
+    #[serde(skip_serializing_if = "is_none")]
+    pub cache_written_tokens: u64,
     /// Of the tokens read and written, those that are estimated: the server does not count.
     #[serde(skip_serializing_if = "is_none")]
     pub estimated_tokens: u64,
@@ -27,6 +30,12 @@ impl Usage {
     /// Whether nothing was counted.
     pub fn is_zero(&self) -> bool {
         *self == Usage::default()
+    }
+
+    /// What they cost at a price.
+    pub fn cost(&self, price: &Price) -> Money {
+        let (cached, written) = (self.cached_tokens, self.cache_written_tokens);
+        price.of(self.input_tokens, self.output_tokens, cached, written)
     }
 
     /// Adds what another call cost.
@@ -44,6 +53,7 @@ impl Usage {
             input_tokens: count(self.input_tokens, other.input_tokens),
             output_tokens: count(self.output_tokens, other.output_tokens),
             cached_tokens: count(self.cached_tokens, other.cached_tokens),
+            cache_written_tokens: count(self.cache_written_tokens, other.cache_written_tokens),
             estimated_tokens: count(self.estimated_tokens, other.estimated_tokens),
         }
     }

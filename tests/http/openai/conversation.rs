@@ -77,6 +77,7 @@ fn conversation_follows_the_payload_in_its_order() {
     let conversation = vec![
         Message::Assistant {
             text: String::new(),
+            reasoning: Vec::new(),
             calls: vec![
                 call("call_1", "wiki", json!({"input": "서울의 \"옛\" 이름"})),
                 call("call_2", "weather", json!({"city": "부산"})),
@@ -88,6 +89,7 @@ fn conversation_follows_the_payload_in_its_order() {
         Message::Assistant {
             text: "더 찾는다.".to_owned(),
             calls: vec![call("call_3", "wiki", json!({"input": "한양 천도"}))],
+            reasoning: Vec::new(),
         },
         result("call_3", "{}"),
     ];
@@ -116,9 +118,9 @@ fn conversation_follows_the_payload_in_its_order() {
 #[test]
 fn conversation_in_words_alone_needs_no_native_calls() {
     let conversation = vec![
-        Message::Assistant { text: "Action: wiki[서울]".to_owned(), calls: Vec::new() },
+        Message::Assistant { text: "Action: wiki[서울]".to_owned(), calls: Vec::new(), reasoning: Vec::new() },
         Message::User { content: "Observation: 수도".to_owned() },
-        Message::Assistant { text: String::new(), calls: Vec::new() },
+        Message::Assistant { text: String::new(), calls: Vec::new(), reasoning: Vec::new() },
     ];
     let body = sent(&ModelRequest { conversation, ..super::plain() });
     let expected = json!([
@@ -176,7 +178,7 @@ fn repair_is_no_second_user_message_in_a_row() {
         let calls = vec![call("call_1", "wiki", json!({"input": "x"}))];
         let result = Message::Tool { id: "call_1".into(), name: "wiki".into(), content: "{}".into() };
         let note = Message::User { content: "{}".to_owned() };
-        let asked = Message::Assistant { text: String::new(), calls };
+        let asked = Message::Assistant { text: String::new(), calls, reasoning: Vec::new() };
         let conversation = vec![asked, result, note.clone(), note, repair(reply)];
         check_alternates(ModelRequest { conversation, ..native() });
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use planwright::machine::FailureClass;
 use planwright::ports::Cause;
 use planwright::spec::RequestFrame;
-use planwright_http::{OpenAiConfig, Retry};
+use planwright_http::{ModelConfig, Retry};
 use serde_json::{Value, json};
 
 use super::support::{Answer, DeadPort, Server};
@@ -152,7 +152,7 @@ fn rate_limit_is_waited_out_for_the_minute_that_it_lasts() {
 fn host_that_is_not_there_gets_one_quick_second_try() {
     let port = DeadPort::new();
     for base in [format!("http://127.0.0.1:{}", port.number()), "http://nowhere.invalid".to_owned()] {
-        let asker = Asker::new(OpenAiConfig::new(base, "m"));
+        let asker = Asker::new(ModelConfig::new(base, "m"));
         assert_eq!(unanswered(asker.ask(), Cause::Connection).tries, 2);
         assert!(asker.waits()[0] <= Duration::from_millis(500));
     }
@@ -167,7 +167,7 @@ fn server_that_does_not_speak_tls_is_a_matter_of_set_up() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    let asker = Asker::new(OpenAiConfig::new(address, "m"));
+    let asker = Asker::new(ModelConfig::new(address, "m"));
     let error = unanswered(asker.ask(), Cause::Connection);
     assert!(error.message.contains("no TLS connection"), "{error}");
     assert_eq!((error.tries, asker.waits().len()), (1, 0));
@@ -245,7 +245,7 @@ fn connecting_is_bounded_in_time() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("https://127.0.0.1:{}/v1", listener.local_addr().unwrap().port());
     let retry = Retry { tries: 1, ..Retry::default() };
-    let config = OpenAiConfig { connect_timeout: SHORT, retry, ..OpenAiConfig::new(address, "m") };
+    let config = ModelConfig { connect_timeout: SHORT, retry, ..ModelConfig::new(address, "m") };
     let asker = Asker::new(config);
     let error = unanswered(asker.ask(), Cause::Timeout);
     assert!(error.message.contains("no connection within 300ms"), "{error}");

@@ -3,7 +3,7 @@
 use planwright::machine::{FailureClass, ModelReply, Usage};
 use planwright::ports::{Cause, Model, ModelError, Secret};
 use planwright::spec::RequestFrame;
-use planwright_http::{OpenAi, OpenAiConfig};
+use planwright_http::{OpenAi, ModelConfig};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server, completion};
@@ -52,7 +52,7 @@ fn base_url_may_end_in_a_slash_or_in_the_endpoint_and_may_hold_a_query() {
         ("/v1/chat/completions", "/v1/chat/completions"),
         ("/openai/v1/?api-version=1", "/openai/v1/chat/completions?api-version=1"),
     ] {
-        Asker::new(OpenAiConfig::new(format!("{host}{base}"), "m")).ask().unwrap();
+        Asker::new(ModelConfig::new(format!("{host}{base}"), "m")).ask().unwrap();
         let seen = server.seen().pop().unwrap();
         assert_eq!((seen.target.as_str(), seen.header("authorization")), (target, None));
     }
@@ -62,7 +62,7 @@ fn base_url_may_end_in_a_slash_or_in_the_endpoint_and_may_hold_a_query() {
 fn address_that_is_no_url_is_refused_with_an_example() {
     for base in ["", " ", "localhost", "localhost:8080/v1", "ftp://host/v1", "http://", "http:///v1", "한국"]
     {
-        let outcome = OpenAi::new(OpenAiConfig::new(base, "m"));
+        let outcome = OpenAi::new(ModelConfig::new(base, "m"));
         let error = unanswered(outcome.map(|_| ModelReply::default()), Cause::NotFound);
         assert!(error.message.contains("\"http://localhost:8080/v1\""), "{base:?}: {error}");
     }
@@ -71,11 +71,11 @@ fn address_that_is_no_url_is_refused_with_an_example() {
 #[test]
 fn port_that_is_none_is_said_and_not_replaced_by_the_usual_one() {
     for base in ["http://localhost:99999/v1", "http://localhost:/v1", "https://[::1]:70000"] {
-        let outcome = OpenAi::new(OpenAiConfig::new(base, "m"));
+        let outcome = OpenAi::new(ModelConfig::new(base, "m"));
         let error = unanswered(outcome.map(|_| ModelReply::default()), Cause::NotFound);
         assert!(error.message.contains("port is none from 1 to 65535"), "{base}: {error}");
     }
-    OpenAi::new(OpenAiConfig::new("http://[::1]/v1", "m")).unwrap();
+    OpenAi::new(ModelConfig::new("http://[::1]/v1", "m")).unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use planwright::machine::ModelReply;
 use planwright::ports::{Cause, Model, Secret};
-use planwright_http::{OpenAi, OpenAiConfig, Retry};
+use planwright_http::{OpenAi, ModelConfig, Retry};
 use serde_json::json;
 
 use super::support::{Answer, DeadPort, Server, event};
@@ -10,8 +10,8 @@ use super::{Asker, plain, unanswered};
 
 const KEY: &str = "sk-live-\"0123456789abcdef";
 
-fn with_key(key: &str) -> OpenAiConfig {
-    OpenAiConfig { api_key: Secret::new(key), ..OpenAiConfig::new("http://localhost:1/v1", "m") }
+fn with_key(key: &str) -> ModelConfig {
+    ModelConfig { api_key: Secret::new(key), ..ModelConfig::new("http://localhost:1/v1", "m") }
 }
 
 /// Every text of an outcome that people or files may get to see.
@@ -88,12 +88,12 @@ fn key_in_the_base_url_is_not_shown() {
     let port = DeadPort::new();
     let address = format!("http://127.0.0.1:{}/v1?key=sk-live-1234", port.number());
     let retry = Retry { tries: 1, ..Retry::default() };
-    let config = OpenAiConfig { retry, ..OpenAiConfig::new(address, "m") };
+    let config = ModelConfig { retry, ..ModelConfig::new(address, "m") };
     let debug = format!("{config:?}");
     let error = OpenAi::new(config).unwrap().ask(&plain(), None).unwrap_err();
     assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
 
-    let config = OpenAiConfig::new("http://me:sk-live-1234@127.0.0.1:1/v1", "m");
+    let config = ModelConfig::new("http://me:sk-live-1234@127.0.0.1:1/v1", "m");
     let debug = format!("{config:?}");
     let error = unanswered(OpenAi::new(config).map(|_| ModelReply::default()), Cause::NotFound);
     assert!(!format!("{error} {error:?} {debug}").contains("sk-live"), "{error} {debug}");
@@ -129,7 +129,7 @@ fn header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
         [("two words", "secret-1"), ("api-key", "secret-1\nx: y"), ("Content-Type", "secret-1")]
     {
         let headers = vec![(name.to_owned(), Secret::new(value))];
-        let opened = OpenAi::new(OpenAiConfig { headers, ..with_key("") });
+        let opened = OpenAi::new(ModelConfig { headers, ..with_key("") });
         let error = unanswered(opened.map(|_| ModelReply::default()), Cause::Authentication).to_string();
         assert!(error.contains(name) && !error.contains("secret-1"), "{error}");
     }

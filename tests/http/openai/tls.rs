@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use planwright::machine::ModelReply;
 use planwright::ports::Cause;
-use planwright_http::{OpenAi, OpenAiConfig};
+use planwright_http::{OpenAi, ModelConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -50,8 +50,8 @@ fn serve() -> String {
     address
 }
 
-fn trusting(address: &str, ca_file: Option<PathBuf>) -> OpenAiConfig {
-    OpenAiConfig { ca_file, ..OpenAiConfig::new(address, "m") }
+fn trusting(address: &str, ca_file: Option<PathBuf>) -> ModelConfig {
+    ModelConfig { ca_file, ..ModelConfig::new(address, "m") }
 }
 
 #[test]

@@ -36,11 +36,12 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Adds a path to a base address unless that ends with it. A query (`?api-version=…`) is kept.
-pub(crate) fn parse_endpoint(base: &str, path: &str) -> Result<Endpoint, String> {
+/// Adds a path to a base address unless that ends with it. A query (`?api-version=…`) is kept. An address without any
+/// path stands for the one at `root`.
+pub(crate) fn parse_endpoint(base: &str, root: &str, path: &str) -> Result<Endpoint, String> {
     let base = parse_address(base)?;
     let stem = base.path().trim_end_matches('/');
-    let stem = stem.strip_suffix(path).unwrap_or(stem);
+    let stem = if stem.is_empty() { root } else { stem.strip_suffix(path).unwrap_or(stem) };
     let query = base.query().map_or_else(String::new, |query| format!("?{query}"));
     join_origin(&base, &format!("{stem}{path}{query}")).map(Endpoint).ok_or_else(|| {
         let shown = show_address(&base.to_string());

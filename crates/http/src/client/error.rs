@@ -18,7 +18,7 @@ use planwright::ports::{Cause, ToolError, ToolErrorKind};
 const MAX_MESSAGE_CHARS: usize = 1_000;
 
 #[derive(Debug)]
-pub(crate) struct AttemptError {
+pub struct AttemptError {
     pub(crate) cause: Cause,
     pub(crate) message: String,
     pub(crate) stage: Stage,
@@ -33,7 +33,7 @@ pub(crate) struct AttemptError {
 
 /// How far an attempt came.
 #[derive(Debug)]
-pub(crate) enum Stage {
+pub enum Stage {
     NotSent,
     /// The request may have reached the server, and no whole answer came back.
     Sent,
@@ -83,6 +83,15 @@ impl AttemptError {
     /// An answer that is no reply; the machine decides what follows.
     pub(crate) fn failed(failure: ModelFailure) -> Self {
         AttemptError::new(Cause::BadResponse, false, Stage::Failed(Box::new(failure)), "")
+    }
+
+    /// The same error with the name that the server gave the request.
+    pub(crate) fn with_request(mut self, id: Option<String>) -> Self {
+        if let (Stage::Answered(error), Some(id)) = (&mut self.stage, id) {
+            error.request = id;
+            self.message = error.describe();
+        }
+        self
     }
 
     /// The caller has stopped waiting for the answer.
@@ -176,7 +185,7 @@ fn is_unknown_host(error: &std::io::Error) -> bool {
 
 /// An error in a server's words.
 #[derive(Debug)]
-pub(crate) struct ServerError {
+pub struct ServerError {
     /// The HTTP status, or the one that an error under status 200 stands for.
     pub(crate) status: u16,
     pub(crate) message: String,
@@ -184,6 +193,8 @@ pub(crate) struct ServerError {
     pub(crate) details: Value,
     /// Codes, types and parameter names, lowercase.
     marks: String,
+    /// The name that the server gave the request, if it did.
+    request: String,
 }
 
 impl ServerError {
@@ -194,7 +205,7 @@ impl ServerError {
         }
         // A page for people says nothing to a program.
         let message = Some(text.trim()).filter(|text| !text.starts_with('<')).unwrap_or_default().to_owned();
-        ServerError { status, message, details: Value::Null, marks: String::new() }
+        ServerError { status, message, details: Value::Null, marks: String::new(), request: String::new() }
     }
 
     /// Reads an error; one without a status came under status 200.
@@ -209,7 +220,8 @@ impl ServerError {
         if let Some(raw) = error["metadata"]["raw"].as_str() {
             message = format!("{message}: {raw}");
         }
-        ServerError { status, message: message.trim().to_owned(), details: error.clone(), marks }
+        let (message, request) = (message.trim().to_owned(), String::new());
+        ServerError { status, message, details: error.clone(), marks, request }
     }
 
     /// The status that the error stands for: routers say 400 where the key or the model is wrong.
@@ -238,9 +250,13 @@ impl ServerError {
 
     /// The server's message with its status.
     pub(crate) fn describe(&self) -> String {
+        let request = match &*self.request {
+            "" => String::new(),
+            id => format!(", request {id}"),
+        };
         match excerpt(&self.message, MAX_MESSAGE_CHARS) {
-            message if message.is_empty() => format!("status {} without a message", self.status),
-            message => format!("{message} (status {})", self.status),
+            message if message.is_empty() => format!("status {} without a message{request}", self.status),
+            message => format!("{message} (status {}{request})", self.status),
         }
     }
 }
@@ -277,9 +293,11 @@ fn find_status(error: &Value) -> Option<u16> {
 /// The status that an error without one stands for.
 fn guess_status(marks: &str) -> u16 {
     match marks {
-        _ if marks.contains("insufficient_quota") => 402,
+        _ if ["insufficient_quota", "billing"].iter().any(|mark| marks.contains(mark)) => 402,
         _ if marks.contains("rate_limit") => 429,
+        _ if marks.contains("overloaded") => 529,
         _ if ["invalid_api_key", "authentication"].iter().any(|mark| marks.contains(mark)) => 401,
+        _ if marks.contains("permission") => 403,
         _ if marks.contains("not_found") => 404,
         _ if ["context", "content", "invalid"].iter().any(|mark| marks.contains(mark)) => 400,
         _ => 500,

@@ -45,7 +45,7 @@ const MAX_SHOWN_CHARS: usize = 120;
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub(crate) struct Client {
+pub struct Client {
     agent: Agent,
     /// What is wrong with the certificates of the environment, which only a request with TLS needs.
     certificates: Result<(), String>,
@@ -99,13 +99,18 @@ impl Client {
 
     /// A client that sends a key as `Authorization: Bearer …`, without blanks around it; an empty one is not sent.
     pub(crate) fn with_key(key: &Secret) -> Result<Self, String> {
+        Client::with_key_in(AUTHORIZATION.as_str(), "Bearer ", key)
+    }
+
+    /// A client that sends a key in a header, after what stands before it there.
+    pub(crate) fn with_key_in(header: &str, before: &str, key: &Secret) -> Result<Self, String> {
         let (mut client, key) = (Client::new(), key.expose().trim());
         if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             let found = "found a character that no header can carry";
             return Err(format!("expected a key of visible ASCII characters, {found}"));
         }
         if !key.is_empty() {
-            client.add_header(AUTHORIZATION.as_str(), &format!("Bearer {key}"))?;
+            client.add_header(header, &format!("{before}{key}"))?;
             client.hidden = vec![Secret::new(key)];
             client.secrets.clone_from(&client.hidden);
         }
@@ -250,9 +255,10 @@ impl Client {
 
     pub(crate) fn read_error(&self, mut response: Response, stop: &dyn Fn() -> bool) -> AttemptError {
         let retry_after = retry::parse_retry_after(&response.headers, SystemTime::now());
+        let id = response.request_id();
         let status = response.status;
         let error = match detach(stop, move || response.read_some(MAX_ERROR_BYTES)) {
-            Ok(body) => self.explain_error(ServerError::parse(status, &body)),
+            Ok(body) => self.explain_error(ServerError::parse(status, &body)).with_request(id),
             Err(stopped) => return stopped,
         };
         AttemptError { retry_after, ..error }

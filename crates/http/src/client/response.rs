@@ -10,6 +10,9 @@ use ureq::{Body, BodyReader};
 
 use super::error::{AttemptError, Bounds};
 
+/// Most characters of a request's id.
+const MAX_ID_CHARS: usize = 100;
+
 /// A response with its body still to be read.
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -43,6 +46,12 @@ impl Response {
 
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
+    }
+
+    /// The name that the server gave the request, by which its operators find it.
+    pub(crate) fn request_id(&self) -> Option<String> {
+        let id = ["request-id", "x-request-id"].iter().find_map(|name| self.headers.get(*name))?.to_str().ok()?;
+        Some(id.trim().chars().take(MAX_ID_CHARS).collect()).filter(|id: &String| !id.is_empty())
     }
 
     /// Skips white space. Returns the first bytes after it, which stay to be read.

@@ -3,26 +3,21 @@
 //! The strictest servers and chat templates (Mistral's) want ids of nine letters and digits, and a user message only
 //! after words of the assistant. Every server takes a request that they take, so all get the same.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::dialect::{Dialect, StructuredOutput};
+use crate::door::{Asked, NO_WORDS, StructuredOutput, parse_repair, render_system, split_reply};
 use planwright::contract::ToolContract;
 use planwright::prompt::{Call, Message, ModelRequest};
 
-/// What stands for the assistant's words where there were none before a note.
-const NO_WORDS: &str = "Noted.";
-const FORM_INSTRUCTION: &str =
-    "Reply with one JSON object and nothing else. It must conform to this JSON schema:";
-
 /// Writes a request. With native tools no form is asked for: a reply is calls or plain words then.
-pub(super) fn render_body(request: &ModelRequest, model: &str, dialect: Dialect, streams: bool) -> Vec<u8> {
+pub(super) fn render_request(
+    request: &ModelRequest,
+    Asked { model, dialect, streams, .. }: Asked<'_>,
+) -> Vec<(&'static str, Option<Value>)> {
     let frame = &*request.frame;
     let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);
     let told = schema.filter(|_| dialect.output != StructuredOutput::JsonSchema);
-    let system = match told {
-        Some(schema) => format!("{}\n\n{FORM_INSTRUCTION}\n{schema}", frame.system),
-        None => frame.system.clone(),
-    };
+    let system = render_system(frame, told);
     let response_format = schema.and_then(|schema| match dialect.output {
         StructuredOutput::JsonSchema => Some(json!({"type": "json_schema", "json_schema": {
             "name": frame.role, "strict": true, "schema": schema,
@@ -38,7 +33,7 @@ pub(super) fn render_body(request: &ModelRequest, model: &str, dialect: Dialect,
     let offers = frame.native_calls && !frame.tools.is_empty();
     let limit = if dialect.completion_tokens { "max_completion_tokens" } else { "max_tokens" };
     let usage = (streams && dialect.stream_options).then(|| json!({"include_usage": true}));
-    let fields = [
+    vec![
         ("model", Some(json!(model))),
         ("messages", Some(json!(messages))),
         ("tools", offers.then(|| frame.tools.iter().map(render_tool).collect())),
@@ -48,9 +43,7 @@ pub(super) fn render_body(request: &ModelRequest, model: &str, dialect: Dialect,
         ("response_format", response_format),
         ("stream", Some(json!(streams))),
         ("stream_options", usage),
-    ];
-    let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Value::Object(fields.collect()).to_string().into_bytes()
+    ]
 }
 
 fn render_tool(contract: &ToolContract) -> Value {
@@ -62,10 +55,10 @@ fn render_tool(contract: &ToolContract) -> Value {
 /// Adds a message of the conversation.
 fn push_message(messages: &mut Vec<Value>, message: &Message, native_calls: bool) {
     match message {
-        Message::Assistant { text, calls } if calls.is_empty() => {
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
             messages.push(json!({"role": "assistant", "content": text}));
         }
-        Message::Assistant { text, calls } => messages.push(render_calls(text, calls)),
+        Message::Assistant { text, calls, .. } => messages.push(render_calls(text, calls)),
         Message::Tool { id, content, .. } => messages.push(render_result(id, content)),
         Message::User { content } => {
             if let Some((reply, problem)) = parse_repair(content) {
@@ -86,36 +79,6 @@ fn push_message(messages: &mut Vec<Value>, message: &Message, native_calls: bool
             messages.push(json!({"role": "user", "content": content}));
         }
     }
-}
-
-/// A reply that is to be repaired and what is wrong with it, if that is what a note says.
-fn parse_repair(note: &str) -> Option<(String, String)> {
-    let mut note: Value = serde_json::from_str(note).ok()?;
-    let Value::String(reply) = note.get_mut("repair")?.as_object_mut()?.shift_remove("your_reply")? else {
-        return None;
-    };
-    Some((reply, note.to_string()))
-}
-
-/// The words of a reply as a repair shows it, and its calls, one a line: `name({…})`. None where one was cut off or
-/// has arguments that are no JSON object, which no server takes.
-fn split_reply(reply: &str) -> (&str, Vec<Call>) {
-    let parse_call = |line: &str| {
-        let (name, arguments) = line.strip_suffix(')')?.split_once('(')?;
-        let is_name =
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-        let arguments = serde_json::from_str::<Map<String, Value>>(arguments).ok().filter(|_| is_name)?;
-        Some((name.to_owned(), Value::Object(arguments)))
-    };
-    let (mut words, mut calls) = (reply, Vec::new());
-    loop {
-        let (before, line) = words.rsplit_once('\n').unwrap_or(("", words));
-        let Some((name, arguments)) = parse_call(line) else { break };
-        calls.insert(0, (name, arguments));
-        words = before;
-    }
-    let number = |(nth, (name, arguments))| Call { id: format!("bad_{}", nth + 1), name, arguments };
-    (words, calls.into_iter().enumerate().map(number).collect())
 }
 
 fn render_calls(text: &str, calls: &[Call]) -> Value {

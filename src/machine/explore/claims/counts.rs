@@ -54,7 +54,7 @@ fn check_tokens(seen: &Seen<'_>) -> Claimed {
     // A nested run pays the prices of its own spec.
     let here = seen.event.effect().and_then(|id| local(seen.compiled, seen.before, id));
     let price = here.and_then(|here| here.compiled.spec().prices.get(model));
-    let cost = price.map(|price| price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens));
+    let cost = price.map(|price| usage.cost(price));
     let wanted = cost.map_or(before.cost, |cost| before.cost.plus(cost));
     ensure(wanted == after.cost, || format!("cost: {}, expected {wanted}", after.cost))
 }

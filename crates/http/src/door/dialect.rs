@@ -1,11 +1,11 @@
-//! What a server takes of what it may be asked, found out as it refuses things, and what its other errors mean. A dialect only ever gets simpler, by one of finitely many things at
-//! a time, so one request is put differently at most a handful of times.
+//! What a server takes of what it may be asked, found out as it refuses things, and what its other errors mean. A
+//! dialect only ever gets simpler, by one of finitely many things at a time, so one request is put differently at most
+//! a handful of times.
 
 use serde::{Deserialize, Serialize};
 
-use super::calls::parse_generated_calls;
 use crate::client::{AttemptError, ServerError};
-use planwright::machine::{FailureClass, ModelFailure, ModelReply};
+use planwright::machine::{FailureClass, ModelFailure};
 use planwright::spec::RequestFrame;
 
 /// How a reply's form is asked for.
@@ -15,34 +15,40 @@ pub enum StructuredOutput {
     /// The strictest way that the server takes, found out at the first request and kept.
     #[default]
     Auto,
-    /// `response_format: json_schema`, strict.
+    /// `response_format: json_schema`, strict; Anthropic: one tool with the schema, which must be called.
     JsonSchema,
     /// `response_format: json_object`; the schema is told in the system message.
     JsonObject,
-    /// No `response_format`; the schema is told in the system message.
+    /// No form is set; the schema is told in the system message.
     Prompt,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dialect {
+pub struct Dialect {
     /// Never `Auto`.
-    pub(super) output: StructuredOutput,
+    pub(crate) output: StructuredOutput,
     /// Whether `output` was set by the user and stays.
     fixed: bool,
-    pub(super) sends_temperature: bool,
+    /// Whether the protocol knows `json_object`.
+    has_json_object: bool,
+    pub(crate) sends_temperature: bool,
     /// `max_completion_tokens` instead of `max_tokens`.
-    pub(super) completion_tokens: bool,
-    pub(super) stream_options: bool,
+    pub(crate) completion_tokens: bool,
+    pub(crate) stream_options: bool,
+    /// Whether reasoning is asked for in a form that can be sent back.
+    pub(crate) sealed_reasoning: bool,
 }
 
 impl Dialect {
-    pub(super) fn first(setting: StructuredOutput) -> Self {
+    pub(super) fn first(setting: StructuredOutput, has_json_object: bool) -> Self {
         Dialect {
             output: setting.max(StructuredOutput::JsonSchema),
             fixed: setting != StructuredOutput::Auto,
+            has_json_object,
             sends_temperature: true,
             completion_tokens: false,
             stream_options: true,
+            sealed_reasoning: true,
         }
     }
 
@@ -51,9 +57,11 @@ impl Dialect {
         Dialect {
             output: self.output.max(other.output),
             fixed: self.fixed,
+            has_json_object: self.has_json_object,
             sends_temperature: self.sends_temperature && other.sends_temperature,
             completion_tokens: self.completion_tokens || other.completion_tokens,
             stream_options: self.stream_options && other.stream_options,
+            sealed_reasoning: self.sealed_reasoning && other.sealed_reasoning,
         }
     }
 
@@ -69,6 +77,9 @@ impl Dialect {
             }
             new if new == self.output && to.stream_options != self.stream_options => {
                 ("stream_options", "asking without it")
+            }
+            new if new == self.output && to.sealed_reasoning != self.sealed_reasoning => {
+                ("reasoning.encrypted_content", "asking without it")
             }
             new if new == self.output => ("temperature", "asking without it"),
             StructuredOutput::Prompt => (output(self.output), "asking in words"),
@@ -96,10 +107,13 @@ impl Dialect {
         if streams && self.stream_options && error.mentions("stream_options,include_usage") {
             return Some(Dialect { stream_options: false, ..self });
         }
+        if self.sealed_reasoning && error.mentions("encrypted") {
+            return Some(Dialect { sealed_reasoning: false, ..self });
+        }
         let output = match self.output {
-            StructuredOutput::Auto | StructuredOutput::JsonSchema => StructuredOutput::JsonObject,
-            StructuredOutput::JsonObject => StructuredOutput::Prompt,
             StructuredOutput::Prompt => return None,
+            StructuredOutput::JsonSchema if self.has_json_object => StructuredOutput::JsonObject,
+            _ => StructuredOutput::Prompt,
         };
         let may_give_way = frame.schema.is_some() && !frame.native_calls && !self.fixed;
         (may_give_way && refuses_form(error)).then_some(Dialect { output, ..self })
@@ -133,8 +147,7 @@ fn refuses_tools(error: &ServerError) -> bool {
 
 /// Whether the same request in another form would fare no better.
 fn is_final(error: &ServerError) -> bool {
-    read_generation(error).is_some()
-        || is_context_length(error)
+    is_context_length(error)
         || is_content_filter(error)
         || matches!(error.meaning(), 401..=403 | 407 | 408 | 429)
 }
@@ -150,20 +163,8 @@ fn is_content_filter(error: &ServerError) -> bool {
     error.has_mark("content_filter,content_policy_violation,responsibleaipolicyviolation")
 }
 
-/// What the model said and the server itself found unfit, where it tells it: that is for the contract to judge.
-fn read_generation(error: &ServerError) -> Option<ModelReply> {
-    let text = error.details["failed_generation"].as_str().filter(|text| !text.is_empty())?;
-    if error.has_mark("tool_use_failed") {
-        return Some(ModelReply { tool_calls: parse_generated_calls(text), ..ModelReply::default() });
-    }
-    error.has_mark("json_validate_failed").then(|| ModelReply::text(text))
-}
-
 /// Says what an error means for a request that no other form mends; `None` if there was no answer.
-pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<Result<ModelReply, AttemptError>> {
-    if let Some(reply) = read_generation(error) {
-        return Some(Ok(reply));
-    }
+pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<AttemptError> {
     let class = match error.meaning() {
         _ if is_context_length(error) => FailureClass::ContextLength,
         _ if is_content_filter(error) => FailureClass::ContentFilter,
@@ -172,5 +173,5 @@ pub(super) fn conclude(error: &ServerError, offers_tools: bool) -> Option<Result
         400..=499 => FailureClass::BadRequest,
         _ => return None,
     };
-    Some(Err(AttemptError::failed(ModelFailure::new(class, error.describe()))))
+    Some(AttemptError::failed(ModelFailure::new(class, error.describe())))
 }

@@ -1,0 +1,125 @@
+//! The servers of models: which there are, and how to get there. A key is only ever read from the environment.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use serde_json::{Map, Value};
+
+use crate::config::{ConfigFile, key_from, variable};
+use crate::error::{Error, Result};
+use crate::overrides::Overrides;
+use crate::provider::{ModelTable, Provider};
+use planwright::ports::Secret;
+use planwright_http::{StructuredOutput, show_address};
+
+/// A model behind a server.
+#[derive(Clone, Default)]
+pub(crate) struct Server {
+    /// What it is called on record.
+    pub name: String,
+    pub provider: Provider,
+    pub base_url: String,
+    pub model: String,
+    pub key: Option<Secret>,
+    pub headers: Vec<(String, Secret)>,
+    pub structured_output: Option<StructuredOutput>,
+    pub request: Map<String, Value>,
+    pub max_tries: Option<NonZeroU32>,
+    pub fallback: Vec<String>,
+}
+
+/// The further headers of a server, by the variables that hold their values.
+pub(crate) fn resolve_headers(headers: &BTreeMap<String, String>) -> Result<Vec<(String, Secret)>> {
+    headers.iter().map(|(name, variable)| Ok((name.clone(), key_from(variable, name)?))).collect()
+}
+
+/// The servers of `[models]`, by their names. The usual key of a provider goes to its own servers alone.
+pub(crate) fn open_named(file: &ConfigFile) -> Result<BTreeMap<String, Server>> {
+    let open = |(name, table): (&String, &ModelTable)| -> Result<(String, Server)> {
+        let provider = table.provider.unwrap_or_default();
+        let key = match &table.api_key_env {
+            Some(variable) => Some(key_from(variable, &format!("`api_key_env` of [models.{name}]"))?),
+            None if table.base_url.is_some() => None,
+            None => variable(provider.variables().1)?.map(Secret::new),
+        };
+        let server = Server {
+            name: name.clone(),
+            provider,
+            base_url: table.base_url.clone().unwrap_or_else(|| provider.base_url().to_owned()),
+            model: table.model.clone().unwrap_or_else(|| name.clone()),
+            key,
+            headers: resolve_headers(&table.headers)?,
+            structured_output: table.structured_output,
+            request: table.request.clone(),
+            max_tries: table.max_tries,
+            fallback: table.fallback.clone(),
+        };
+        Ok((name.clone(), server))
+    };
+    let tables = file.models.iter();
+    let named: BTreeMap<String, Server> = tables.map(open).collect::<Result<_>>()?;
+    let fallbacks = file.models.iter().map(|(name, table)| (format!("[models.{name}]"), &table.fallback));
+    for (place, list) in fallbacks.chain([("the configuration file".to_owned(), &file.fallback)]) {
+        if let Some(unknown) = list.iter().find(|name| !named.contains_key(*name)) {
+            let problem = format!("`fallback` of {place}: there is no [models.{unknown}]");
+            return Err(Error::unusable(problem).hint("name tables of [models] there"));
+        }
+    }
+    Ok(named)
+}
+
+/// The server that is asked where a role names none: of the model that is asked for, if it is one of `[models]`.
+pub(crate) fn choose_server(
+    args: &Overrides,
+    file: &ConfigFile,
+    named: &BTreeMap<String, Server>,
+) -> Result<Option<Server>> {
+    let pick = |flag: &Option<String>, name: &str, file: &Option<String>| -> Result<Option<String>> {
+        let given = flag.clone().filter(|value| !value.trim().is_empty());
+        Ok(given.or(variable(name)?).or_else(|| file.clone()))
+    };
+    if args.base_url.as_ref().is_some_and(|url| url.trim().is_empty()) {
+        return Err(Error::unusable("--base-url: expected an address, found nothing"));
+    }
+    let model = pick(&args.model, "PLANWRIGHT_MODEL", &file.model)?;
+    if args.base_url.is_none()
+        && let Some(server) = model.as_ref().and_then(|model| named.get(model))
+    {
+        return Ok(Some(server.clone()));
+    }
+    let provider = args.provider.or(file.provider).unwrap_or_default();
+    let (address, key) = provider.variables();
+    let base_url = pick(&args.base_url, address, &file.base_url)?;
+    let found = match (&args.api_key_env, &file.api_key_env) {
+        (Some(name), _) => Some(key_from(name, "--api-key-env")?),
+        (None, Some(name)) => Some(key_from(name, "`api_key_env` in the configuration file")?),
+        (None, None) => variable(key)?.map(Secret::new),
+    };
+    let (usual, offline) = (provider.base_url(), "or answer offline with --offline");
+    let place = match (&base_url, &found) {
+        (Some(url), _) => format!("the server {}", show_address(url)),
+        (None, Some(_)) => format!("{usual} (a key is set)"),
+        (None, None) if model.is_none() => return Ok(None),
+        (None, None) => {
+            let hint = format!("set {key} for {usual}, or name your own server with --base-url URL, {offline}");
+            return Err(Error::unusable("a model is named, but no key and no server").hint(hint));
+        }
+    };
+    let model = model.ok_or_else(|| {
+        let hint = format!("name one with --model NAME or PLANWRIGHT_MODEL, {offline}");
+        Error::unusable(format!("no model is named for {place}")).hint(hint)
+    })?;
+    let server = Server {
+        name: model.clone(),
+        provider,
+        base_url: base_url.unwrap_or_else(|| usual.to_owned()),
+        model,
+        key: found,
+        headers: resolve_headers(&file.headers)?,
+        structured_output: file.structured_output,
+        request: file.request.clone(),
+        max_tries: file.max_tries,
+        fallback: file.fallback.clone(),
+    };
+    Ok(Some(server))
+}

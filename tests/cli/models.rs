@@ -1,0 +1,139 @@
+//! Which model a role is asked of, which stands in for it, and what is on record of it. Servers are on loopback.
+
+use serde_json::{Value, json};
+
+use crate::cli_support::{Home, check};
+use crate::support::{Answer, DeadPort, Server};
+use crate::world::{GOOD, PLAN, SUM};
+
+/// A server of Anthropic's protocol that calls the role's form with this, or says it.
+fn messages(replies: &[&str]) -> Server {
+    let replies: Vec<String> = replies.iter().map(|reply| (*reply).to_owned()).collect();
+    Server::start(move |seen, nth| {
+        let reply = &replies[nth.min(replies.len() - 1)];
+        let name = &seen.json()["tool_choice"]["name"];
+        let block = match name.is_string() {
+            true => {
+                let input: Value = serde_json::from_str(reply).unwrap();
+                json!({"type": "tool_use", "id": "t", "name": name, "input": input})
+            }
+            false => json!({"type": "text", "text": reply}),
+        };
+        let usage = json!({"input_tokens": 2, "output_tokens": 1, "cache_creation_input_tokens": 5});
+        Answer::json(
+            200,
+            &json!({"type": "message", "content": [block], "stop_reason": "end_turn", "usage": usage}),
+        )
+    })
+}
+
+fn models(server: &Server) -> Vec<String> {
+    server.seen().iter().map(|seen| seen.json()["model"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The replies on record: the model of each, and its server.
+fn replies(home: &Home, journal: &str) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(home.path(journal)).unwrap();
+    // A seal stands before each record.
+    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line.get(line.find('{')?..)?).ok());
+    let found = records.filter_map(|record| find_reply(&record).cloned());
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    found.map(|reply| (word(&reply["model"]), word(&reply["server"]))).collect()
+}
+
+fn find_reply(value: &Value) -> Option<&Value> {
+    match value {
+        Value::Object(map) => map.get("reply").or_else(|| map.values().find_map(find_reply)),
+        Value::Array(list) => list.iter().find_map(find_reply),
+        _ => None,
+    }
+}
+
+#[test]
+fn role_is_asked_of_the_model_that_the_settings_name_with_its_own_key() {
+    let (home, usual, planner) =
+        (Home::new(), Server::answering([Answer::reply(GOOD), Answer::reply("It is 300840.")]), messages(&[PLAN]));
+    let config = format!(
+        "base_url = {:?}\nmodel = \"small\"\n\
+         [models.large]\nprovider = \"anthropic\"\nbase_url = {:?}\nmodel = \"claude-x\"\napi_key_env = \"LARGE_KEY\"\n\
+         [models.large.request]\nservice_tier = \"auto\"\n\
+         [roles.planner]\nmodel = \"large\"\n[roles.writer]\nmodel = \"small-but-eloquent\"\n",
+        usual.url(),
+        planner.url(),
+    );
+    home.write("c.toml", &config);
+    let mut run = home.program();
+    run.env("LARGE_KEY", "sk-ant-4711").env("OPENAI_API_KEY", "sk-oai-4711");
+    run.args(["run", "--config", "c.toml", "--journal", "run.jsonl", SUM]);
+    let said = check(&mut run, "", 0);
+    said.prints(&["300840"]);
+    // A model that no table is called by is one of the usual server's.
+    assert_eq!((models(&planner), models(&usual)), (vec!["claude-x".into()], vec!["small".into(), "small-but-eloquent".into()]));
+    let asked = &planner.seen()[0];
+    assert_eq!((asked.header("x-api-key"), &asked.json()["service_tier"]), (Some("sk-ant-4711"), &json!("auto")));
+    assert_eq!(usual.seen()[0].header("authorization"), Some("Bearer sk-oai-4711"));
+    let named: Vec<String> = replies(&home, "run.jsonl").into_iter().map(|(model, _)| model).collect();
+    assert_eq!(named, ["claude-x", "small", "small-but-eloquent"]);
+    let kept = std::fs::read_to_string(home.path("run.jsonl")).unwrap();
+    assert!(!kept.contains("4711") && kept.contains("\"cache_written_tokens\":5"), "{kept}");
+}
+
+#[test]
+fn interrupted_model_is_stood_in_for_and_a_replay_needs_neither() {
+    let home = Home::new();
+    let (busy, dead) = (Server::answering([Answer::error(503, "overloaded")]), DeadPort::new());
+    let backup = messages(&[PLAN, GOOD, "It is 300840."]);
+    let config = format!(
+        "base_url = {:?}\nmodel = \"first\"\nmax_tries = 1\nfallback = [\"nowhere\", \"backup\"]\n\
+         [models.nowhere]\nbase_url = \"http://127.0.0.1:{}/v1\"\nmax_tries = 1\n\
+         [models.backup]\nprovider = \"anthropic\"\nbase_url = {:?}\nmodel = \"claude-x\"\n",
+        busy.url(),
+        dead.number(),
+        backup.url(),
+    );
+    home.write("c.toml", &config);
+    let run = ["run", "--config", "c.toml", "--journal", "run.jsonl", "--record", "run.json", SUM];
+    let said = home.check(&run, 0);
+    said.prints(&["300840"]).complains(&["try 2 of 3", "overloaded"]);
+    assert_eq!((busy.count(), backup.count()), (3, 3));
+    assert_eq!(replies(&home, "run.jsonl"), vec![("claude-x".to_owned(), "backup".to_owned()); 3]);
+    // No model is needed any more, not even the configuration.
+    drop((busy, backup));
+    std::fs::remove_file(home.path("c.toml")).unwrap();
+    home.check(&["run", "--replay", "run.json"], 0).prints(&["300840"]);
+}
+
+#[test]
+fn whole_run_is_answered_by_anthropic_and_keys_of_others_are_not_sent() {
+    let (home, server) = (Home::new(), messages(&[PLAN, GOOD, "It is 300840."]));
+    let mut run = home.program();
+    run.env("ANTHROPIC_API_KEY", "sk-ant-4711").env("OPENAI_API_KEY", "sk-oai-4711");
+    run.env("ANTHROPIC_BASE_URL", server.origin());
+    check(run.args(["run", "--provider", "anthropic", "--model", "claude-x", SUM]), "", 0).prints(&["300840"]);
+    for seen in server.seen() {
+        assert_eq!((seen.header("x-api-key"), seen.header("authorization")), (Some("sk-ant-4711"), None));
+    }
+    // The usual key of a provider goes to its own servers alone.
+    let other = messages(&["{}"]);
+    home.write("c.toml", &format!("[models.mine]\nprovider = \"anthropic\"\nbase_url = {:?}\n", other.url()));
+    let mut run = home.program();
+    run.env("ANTHROPIC_API_KEY", "sk-ant-4711");
+    check(run.args(["run", "--config", "c.toml", "--model", "mine", SUM]), "", 1);
+    assert_eq!(other.seen()[0].header("x-api-key"), None);
+    assert_eq!(models(&other)[0], "mine");
+}
+
+#[test]
+fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
+    let home = Home::new();
+    let refuses = |config: &str, texts: &[&str]| {
+        home.write("c.toml", config);
+        home.refuses(&["run", "--config", "c.toml", SUM], texts);
+    };
+    refuses("fallback = [\"b\"]", &["`fallback` of the configuration file: there is no [models.b]"]);
+    refuses("[models.a]\nfallback = [\"b\"]", &["`fallback` of [models.a]: there is no [models.b]"]);
+    refuses("[models.a]\napi_key_env = \"NO_KEY\"", &["NO_KEY, named by `api_key_env` of [models.a], is not set"]);
+    refuses("[models.a]\nprovider = \"acme\"", &["acme", "openai", "anthropic", "responses"]);
+    refuses("[roles.poet]\nmodel = \"a\"", &["poet", "planner"]);
+    refuses("[models.a]\napi_key = \"sk-1\"", &["api_key"]);
+}
