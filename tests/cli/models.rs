@@ -35,7 +35,8 @@ fn models(server: &Server) -> Vec<String> {
 fn replies(home: &Home, journal: &str) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(home.path(journal)).unwrap();
     // A seal stands before each record.
-    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line.get(line.find('{')?..)?).ok());
+    let records =
+        text.lines().filter_map(|line| serde_json::from_str::<Value>(line.get(line.find('{')?..)?).ok());
     let found = records.filter_map(|record| find_reply(&record).cloned());
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     found.map(|reply| (word(&reply["model"]), word(&reply["server"]))).collect()
@@ -51,8 +52,11 @@ fn find_reply(value: &Value) -> Option<&Value> {
 
 #[test]
 fn role_is_asked_of_the_model_that_the_settings_name_with_its_own_key() {
-    let (home, usual, planner) =
-        (Home::new(), Server::answering([Answer::reply(GOOD), Answer::reply("It is 300840.")]), messages(&[PLAN]));
+    let (home, usual, planner) = (
+        Home::new(),
+        Server::answering([Answer::reply(GOOD), Answer::reply("It is 300840.")]),
+        messages(&[PLAN]),
+    );
     let config = format!(
         "base_url = {:?}\nmodel = \"small\"\n\
          [models.large]\nprovider = \"anthropic\"\nbase_url = {:?}\nmodel = \"claude-x\"\napi_key_env = \"LARGE_KEY\"\n\
@@ -68,9 +72,15 @@ fn role_is_asked_of_the_model_that_the_settings_name_with_its_own_key() {
     let said = check(&mut run, "", 0);
     said.prints(&["300840"]);
     // A model that no table is called by is one of the usual server's.
-    assert_eq!((models(&planner), models(&usual)), (vec!["claude-x".into()], vec!["small".into(), "small-but-eloquent".into()]));
+    assert_eq!(
+        (models(&planner), models(&usual)),
+        (vec!["claude-x".into()], vec!["small".into(), "small-but-eloquent".into()])
+    );
     let asked = &planner.seen()[0];
-    assert_eq!((asked.header("x-api-key"), &asked.json()["service_tier"]), (Some("sk-ant-4711"), &json!("auto")));
+    assert_eq!(
+        (asked.header("x-api-key"), &asked.json()["service_tier"]),
+        (Some("sk-ant-4711"), &json!("auto"))
+    );
     assert_eq!(usual.seen()[0].header("authorization"), Some("Bearer sk-oai-4711"));
     let named: Vec<String> = replies(&home, "run.jsonl").into_iter().map(|(model, _)| model).collect();
     assert_eq!(named, ["claude-x", "small", "small-but-eloquent"]);
@@ -109,7 +119,8 @@ fn whole_run_is_answered_by_anthropic_and_keys_of_others_are_not_sent() {
     let mut run = home.program();
     run.env("ANTHROPIC_API_KEY", "sk-ant-4711").env("OPENAI_API_KEY", "sk-oai-4711");
     run.env("ANTHROPIC_BASE_URL", server.origin());
-    check(run.args(["run", "--provider", "anthropic", "--model", "claude-x", SUM]), "", 0).prints(&["300840"]);
+    check(run.args(["run", "--provider", "anthropic", "--model", "claude-x", SUM]), "", 0)
+        .prints(&["300840"]);
     for seen in server.seen() {
         assert_eq!((seen.header("x-api-key"), seen.header("authorization")), (Some("sk-ant-4711"), None));
     }
@@ -132,7 +143,10 @@ fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
     };
     refuses("fallback = [\"b\"]", &["`fallback` of the configuration file: there is no [models.b]"]);
     refuses("[models.a]\nfallback = [\"b\"]", &["`fallback` of [models.a]: there is no [models.b]"]);
-    refuses("[models.a]\napi_key_env = \"NO_KEY\"", &["NO_KEY, named by `api_key_env` of [models.a], is not set"]);
+    refuses(
+        "[models.a]\napi_key_env = \"NO_KEY\"",
+        &["NO_KEY, named by `api_key_env` of [models.a], is not set"],
+    );
     refuses("[models.a]\nprovider = \"acme\"", &["acme", "openai", "anthropic", "responses"]);
     refuses("[roles.poet]\nmodel = \"a\"", &["poet", "planner"]);
     refuses("[models.a]\napi_key = \"sk-1\"", &["api_key"]);

@@ -84,7 +84,8 @@ fn words_of_a_server_that_broke_off_are_void_only_where_that_is_told() {
     assert!(outcome.is_err() && asked == 0, "{outcome:?}");
     assert_eq!(pieces, ["반"]);
     let told = std::sync::Mutex::new(Vec::new());
-    let (outcome, pieces, asked) = ask(Some(&|error, most, _| told.lock().unwrap().push((error.tries, most))));
+    let (outcome, pieces, asked) =
+        ask(Some(&|error, most, _| told.lock().unwrap().push((error.tries, most))));
     assert_eq!((outcome.unwrap().as_str(), asked), ("둘째", 1));
     assert_eq!((pieces.concat().as_str(), told.into_inner().unwrap()), ("반둘째", vec![(1, 2)]));
 }

@@ -38,7 +38,8 @@ fn nanos(told: &Told) -> u64 {
 
 #[test]
 fn tokens_that_went_into_a_cache_have_a_price_of_their_own_where_one_is_set() {
-    let usage = Usage { input_tokens: 1_000, cached_tokens: 600, cache_written_tokens: 300, ..Usage::default() };
+    let usage =
+        Usage { input_tokens: 1_000, cached_tokens: 600, cache_written_tokens: 300, ..Usage::default() };
     let cost = |price: &str| usage.cost(&toml::from_str::<Price>(price).unwrap()).nanos();
     assert_eq!(cost("input = 2\noutput = 9"), 1_000 * 2_000);
     assert_eq!(cost("input = 2\noutput = 9\ncached = 1"), 400 * 2_000 + 600 * 1_000);

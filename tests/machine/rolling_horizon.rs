@@ -173,7 +173,9 @@ fn words_beside_calls_are_kept_and_are_not_the_answer() {
     let reply = ModelReply { text: "찾아볼게요".into(), ..asks(&[("find", "a")]).reply() };
     let told = Told::run(react(), [Say::Reply(reply), found("A")]);
     assert_eq!(told.phase(), PhaseName::Plan);
-    let Message::Assistant { text, calls, .. } = &told.conversation()[0] else { panic!("a reply comes first") };
+    let Message::Assistant { text, calls, .. } = &told.conversation()[0] else {
+        panic!("a reply comes first")
+    };
     assert_eq!((text.as_str(), calls.len()), ("찾아볼게요", 1));
 }
 

@@ -43,7 +43,8 @@ pub struct Overrides {
 impl Overrides {
     /// The flags as they can be typed, each with a blank before it.
     pub fn flags(&self) -> String {
-        let Overrides { model, provider, base_url, api_key_env, offline, docs, contract, standard, no_cache } = self;
+        let Overrides { model, provider, base_url, api_key_env, offline, docs, contract, standard, no_cache } =
+            self;
         // An address with a password in it is not said, and without one the command must not ask another server.
         let base_url = base_url.as_ref().map(|url| match show_address(url) == *url {
             true => url.as_str(),

@@ -146,7 +146,8 @@ impl RunInfo<'_> {
 
     /// What a run has spent, in one line for people; `None` where nothing was spent.
     pub fn spent_line(&self, state: &State) -> Option<String> {
-        let Usage { input_tokens, output_tokens, cached_tokens, estimated_tokens, .. } = state.counters().usage;
+        let Usage { input_tokens, output_tokens, cached_tokens, estimated_tokens, .. } =
+            state.counters().usage;
         if state.counters().usage.is_zero() {
             return None;
         }

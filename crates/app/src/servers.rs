@@ -101,7 +101,8 @@ pub(crate) fn choose_server(
         (None, Some(_)) => format!("{usual} (a key is set)"),
         (None, None) if model.is_none() => return Ok(None),
         (None, None) => {
-            let hint = format!("set {key} for {usual}, or name your own server with --base-url URL, {offline}");
+            let hint =
+                format!("set {key} for {usual}, or name your own server with --base-url URL, {offline}");
             return Err(Error::unusable("a model is named, but no key and no server").hint(hint));
         }
     };

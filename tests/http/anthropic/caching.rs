@@ -42,7 +42,8 @@ fn request_begins_with_the_one_before_it_from_draft_to_draft() {
             let calls: Vec<Value> = (0..2)
                 .map(|at| json!({"type": "tool_use", "id": format!("t{nth}{at}"), "name": "calc", "input": {"input": format!("{nth}+{at}")}}))
                 .collect();
-            let thought = json!({"type": "thinking", "thinking": format!("라운드 {nth}"), "signature": "c2ln"});
+            let thought =
+                json!({"type": "thinking", "thinking": format!("라운드 {nth}"), "signature": "c2ln"});
             let content: Vec<Value> = std::iter::once(thought.clone()).chain(calls).collect();
             Answer::json(200, &message(content.into(), "tool_use"))
         }

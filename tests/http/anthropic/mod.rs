@@ -50,7 +50,8 @@ fn tools() -> Vec<ToolContract> {
 
 /// A request that offers two tools, after this conversation.
 fn native(conversation: Vec<Message>) -> ModelRequest {
-    let request = request(RequestFrame { role: RoleName::Planner, tools: tools(), native_calls: true, ..frame() });
+    let request =
+        request(RequestFrame { role: RoleName::Planner, tools: tools(), native_calls: true, ..frame() });
     ModelRequest { conversation, ..request }
 }
 

@@ -26,9 +26,14 @@ fn every_end_of_a_message_has_its_meaning() {
         let reply = ask_once(Answer::json(200, &message(text("답"), stop))).unwrap();
         assert_eq!((&*reply.text, &*reply.model, reply.usage), ("답", "m", COST), "{stop}");
     }
-    let cut = [("max_tokens", "token limit, after 5"), ("model_context_window_exceeded", "context was full"), ("pause_turn", "a tool of its own")];
+    let cut = [
+        ("max_tokens", "token limit, after 5"),
+        ("model_context_window_exceeded", "context was full"),
+        ("pause_turn", "a tool of its own"),
+    ];
     for (stop, says) in cut {
-        let Err(ModelError::Failed(failure)) = ask_once(Answer::json(200, &message(text("반"), stop))) else {
+        let Err(ModelError::Failed(failure)) = ask_once(Answer::json(200, &message(text("반"), stop)))
+        else {
             panic!("{stop} is no reply");
         };
         assert_eq!((failure.class, &*failure.text, failure.usage), (FailureClass::Length, "반", COST));
@@ -54,7 +59,10 @@ fn calls_come_in_order_with_the_thoughts_that_go_back_with_them() {
     assert_eq!(reply.reasoning, [thought.clone(), sealed]);
     // Beside words alone nothing goes back.
     let content = json!([thought, {"type": "text", "text": "답"}]);
-    assert_eq!(ask_once(Answer::json(200, &message(content, "end_turn"))).unwrap().reasoning, Vec::<Value>::new());
+    assert_eq!(
+        ask_once(Answer::json(200, &message(content, "end_turn"))).unwrap().reasoning,
+        Vec::<Value>::new()
+    );
 }
 
 fn start() -> Value {
@@ -73,7 +81,10 @@ fn delta(index: u32, delta: Value) -> Value {
 
 fn end(stop: &str) -> [Value; 2] {
     let delta = json!({"stop_reason": stop, "stop_sequence": null});
-    [json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 42}}), json!({"type": "message_stop"})]
+    [
+        json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 42}}),
+        json!({"type": "message_stop"}),
+    ]
 }
 
 #[test]
@@ -120,7 +131,8 @@ fn form_of_a_reply_is_streamed_as_its_text() {
     ];
     let asker = Asker::answering([events(stream.into_iter().chain(end("tool_use")))]);
     let mut pieces = Vec::new();
-    let reply = asker.client.ask(&with_schema(), Some(&mut |piece: &str| pieces.push(piece.to_owned()))).unwrap();
+    let reply =
+        asker.client.ask(&with_schema(), Some(&mut |piece: &str| pieces.push(piece.to_owned()))).unwrap();
     assert_eq!((pieces, &*reply.text), (vec!["{\"ok\":".to_owned(), " true}".to_owned()], "{\"ok\": true}"));
     assert!(reply.tool_calls.is_empty());
 }
@@ -131,16 +143,25 @@ fn error_inside_a_stream_is_what_it_says_and_is_tried_again_where_it_may_pass() 
         let error = json!({"type": "error", "error": {"type": kind, "message": "그 서버의 말"}});
         events([start(), json!({"type": "ping"}), error]).header("request-id", "req_9")
     };
-    let passing = [("overloaded_error", Cause::Server), ("api_error", Cause::Server), ("rate_limit_error", Cause::RateLimit)];
+    let passing = [
+        ("overloaded_error", Cause::Server),
+        ("api_error", Cause::Server),
+        ("rate_limit_error", Cause::RateLimit),
+    ];
     for (kind, cause) in passing {
         let asker = Asker::answering([broken(kind)]);
         let error = unanswered(asker.ask(), cause);
         assert_eq!((error.tries, asker.server().count()), (6, 6), "{kind}");
         assert!(error.message.contains("그 서버의 말") && error.message.contains("request req_9"), "{error}");
-        let whole = [start(), begin(0, json!({"type": "text", "text": "답"}))].into_iter().chain(end("end_turn"));
+        let whole =
+            [start(), begin(0, json!({"type": "text", "text": "답"}))].into_iter().chain(end("end_turn"));
         assert_eq!(Asker::answering([broken(kind), events(whole)]).ask().unwrap().text, "답");
     }
-    for (kind, cause) in [("authentication_error", Cause::Authentication), ("permission_error", Cause::Authentication), ("billing_error", Cause::Quota)] {
+    for (kind, cause) in [
+        ("authentication_error", Cause::Authentication),
+        ("permission_error", Cause::Authentication),
+        ("billing_error", Cause::Quota),
+    ] {
         assert_eq!(unanswered(Asker::answering([broken(kind)]).ask(), cause).tries, 1);
     }
     failed(ask_once(broken("invalid_request_error")), FailureClass::BadRequest);
@@ -161,7 +182,8 @@ fn stream_that_ends_before_its_message_does_is_no_reply() {
 #[test]
 fn busy_server_is_asked_again_after_the_time_it_names() {
     let busy = |status: u16, kind: &str| {
-        let error = json!({"type": "error", "error": {"type": kind, "message": "busy"}, "request_id": "req_8"});
+        let error =
+            json!({"type": "error", "error": {"type": kind, "message": "busy"}, "request_id": "req_8"});
         Answer::json(status, &error).header("retry-after", "7").header("request-id", "req_8")
     };
     let asker = Asker::answering([busy(429, "rate_limit_error"), busy(529, "overloaded_error"), words("답")]);

@@ -47,7 +47,10 @@ fn role_s_limits_are_sent_and_a_temperature_that_is_refused_is_left_out() {
     let asker = Asker::answering([refusal, words("a")]);
     asker.ask_with(&asked).unwrap();
     let [first, second] = &asker.server().seen()[..] else { panic!("two requests") };
-    assert_eq!((first.json()["temperature"].as_f64(), first.json()["max_tokens"].as_u64()), (Some(0.5), Some(77)));
+    assert_eq!(
+        (first.json()["temperature"].as_f64(), first.json()["max_tokens"].as_u64()),
+        (Some(0.5), Some(77))
+    );
     assert_eq!(second.json().get("temperature"), None);
 }
 
@@ -75,7 +78,9 @@ fn form_is_told_in_words_where_the_server_refuses_it_or_the_model_thinks() {
     let seen = asker.server().seen();
     let in_words = |body: &Value| {
         assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None));
-        assert!(body["system"][0]["text"].as_str().unwrap().contains("It must conform to this JSON schema:\n{"));
+        assert!(
+            body["system"][0]["text"].as_str().unwrap().contains("It must conform to this JSON schema:\n{")
+        );
     };
     assert_eq!(seen.len(), 3);
     seen[1..].iter().for_each(|seen| in_words(&seen.json()));
@@ -109,7 +114,10 @@ fn results_of_calls_made_together_and_the_note_after_them_are_one_message() {
     let sealed = json!({"type": "redacted_thinking", "data": "b3BhcXVl"});
     // Another server's reasoning is none of this one's.
     let foreign = json!({"type": "reasoning", "id": "rs_1"});
-    let calls = vec![call("call_1", "wiki", json!({"input": "서울"})), call("call_2", "weather", json!({"city": "부산"}))];
+    let calls = vec![
+        call("call_1", "wiki", json!({"input": "서울"})),
+        call("call_2", "weather", json!({"city": "부산"})),
+    ];
     let conversation = vec![
         asks("찾아본다.", calls, vec![thought.clone(), sealed.clone(), foreign]),
         result("call_1", "한양"),
@@ -178,9 +186,14 @@ fn model_that_thinks_rests_where_its_calls_come_without_their_thoughts() {
 
 #[test]
 fn server_that_refuses_tools_or_a_long_prompt_is_believed() {
-    let refuse = |message: &str| Asker::answering([Answer::json(400, &json!({
-        "type": "error", "error": {"type": "invalid_request_error", "message": message}, "request_id": "req_7",
-    }))]);
+    let refuse = |message: &str| {
+        Asker::answering([Answer::json(
+            400,
+            &json!({
+                "type": "error", "error": {"type": "invalid_request_error", "message": message}, "request_id": "req_7",
+            }),
+        )])
+    };
     let asker = refuse("prompt is too long: 210000 tokens > 200000 maximum");
     failed(asker.ask(), FailureClass::ContextLength);
     let asker = refuse("tools.0.custom: Invalid schema: Circular reference detected in schema definitions");

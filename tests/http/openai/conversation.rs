@@ -118,7 +118,11 @@ fn conversation_follows_the_payload_in_its_order() {
 #[test]
 fn conversation_in_words_alone_needs_no_native_calls() {
     let conversation = vec![
-        Message::Assistant { text: "Action: wiki[서울]".to_owned(), calls: Vec::new(), reasoning: Vec::new() },
+        Message::Assistant {
+            text: "Action: wiki[서울]".to_owned(),
+            calls: Vec::new(),
+            reasoning: Vec::new(),
+        },
         Message::User { content: "Observation: 수도".to_owned() },
         Message::Assistant { text: String::new(), calls: Vec::new(), reasoning: Vec::new() },
     ];

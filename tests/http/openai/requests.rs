@@ -3,7 +3,7 @@
 use planwright::machine::{FailureClass, ModelReply, Usage};
 use planwright::ports::{Cause, Model, ModelError, Secret};
 use planwright::spec::RequestFrame;
-use planwright_http::{OpenAi, ModelConfig};
+use planwright_http::{ModelConfig, OpenAi};
 use serde_json::{Value, json};
 
 use super::support::{Answer, Server, completion};

@@ -2,7 +2,7 @@
 
 use planwright::machine::ModelReply;
 use planwright::ports::{Cause, Model, Secret};
-use planwright_http::{OpenAi, ModelConfig, Retry};
+use planwright_http::{ModelConfig, OpenAi, Retry};
 use serde_json::json;
 
 use super::support::{Answer, DeadPort, Server, event};

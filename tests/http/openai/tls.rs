@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use planwright::machine::ModelReply;
 use planwright::ports::Cause;
-use planwright_http::{OpenAi, ModelConfig};
+use planwright_http::{ModelConfig, OpenAi};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

@@ -92,7 +92,8 @@ fn request_holds_everything_and_nothing_is_stored() {
 
 #[test]
 fn form_is_asked_for_as_strictly_as_the_server_takes_it() {
-    let refusal = |what: &str| Answer::error(400, &format!("text.format {what} is not supported with this model"));
+    let refusal =
+        |what: &str| Answer::error(400, &format!("text.format {what} is not supported with this model"));
     let asker = Asker::answering([refusal("json_schema"), refusal("json_object"), words(r#"{"ok":true}"#)]);
     assert_eq!(asker.ask_with(&with_schema()).unwrap().text, r#"{"ok":true}"#);
     let seen: Vec<Value> = asker.server().seen().iter().map(|seen| seen.json()).collect();
@@ -108,23 +109,33 @@ fn form_is_asked_for_as_strictly_as_the_server_takes_it() {
 fn calls_and_sealed_reasoning_go_back_in_their_order() {
     let calc = planwright::agents::tool("calc").unwrap();
     let seal = thinks(Some("c2VhbA=="));
-    let output = json!([seal, calls("a", "calc", "{\"input\":\"1+1\"}"), calls("b", "calc", "{\"input\":\"2+2\"}")]);
+    let output =
+        json!([seal, calls("a", "calc", "{\"input\":\"1+1\"}"), calls("b", "calc", "{\"input\":\"2+2\"}")]);
     let server = Server::answering([Answer::json(200, &response("completed", output)), words("2와 4.")]);
     let spec = planwright::agents::shipped("react").unwrap().with_tools(|tool| tool.name == "calc");
     let tool = FnTool::new(calc.clone(), |_| Ok("2".to_owned()));
-    let agent = Agent::builder(spec).model(Responses::new(config(&server)).unwrap()).tool(tool).build().unwrap();
+    let agent =
+        Agent::builder(spec).model(Responses::new(config(&server)).unwrap()).tool(tool).build().unwrap();
     assert_eq!(agent.run("1+1, 2+2?").unwrap().answer(), Some("2와 4."));
 
     let [first, second] = &server.seen().iter().map(|seen| seen.json()).collect::<Vec<_>>()[..] else {
         panic!("two rounds")
     };
     let tool = &first["tools"][0];
-    assert_eq!((&tool["type"], &tool["name"], &tool["parameters"]), (&json!("function"), &json!("calc"), &calc.parameters()));
-    assert_eq!((&first["tool_choice"], &first["include"]), (&json!("auto"), &json!(["reasoning.encrypted_content"])));
+    assert_eq!(
+        (&tool["type"], &tool["name"], &tool["parameters"]),
+        (&json!("function"), &json!("calc"), &calc.parameters())
+    );
+    assert_eq!(
+        (&first["tool_choice"], &first["include"]),
+        (&json!("auto"), &json!(["reasoning.encrypted_content"]))
+    );
     let input = second["input"].as_array().unwrap();
     assert_eq!(input[0], first["input"][0]);
     assert_eq!(input[1], seal);
-    let call = |nth: usize| (input[nth]["type"].clone(), input[nth]["call_id"].clone(), input[nth]["arguments"].clone());
+    let call = |nth: usize| {
+        (input[nth]["type"].clone(), input[nth]["call_id"].clone(), input[nth]["arguments"].clone())
+    };
     assert_eq!(call(2), (json!("function_call"), json!("call_1"), json!("{\"input\":\"1+1\"}")));
     assert_eq!(call(3), (json!("function_call"), json!("call_2"), json!("{\"input\":\"2+2\"}")));
     let answered: Vec<&Value> = input[4..].iter().map(|item| &item["call_id"]).collect();
@@ -143,7 +154,10 @@ fn model_without_sealed_reasoning_is_asked_without_it_from_then_on() {
     // What is not sealed is not sent back: nothing is stored under its name.
     let output = json!([thinks(None), calls("a", "calc", "")]);
     let reply = ask_once(Answer::json(200, &response("completed", output))).unwrap();
-    assert_eq!((&*reply.thoughts, reply.reasoning.len(), &*reply.tool_calls[0].arguments), ("둘 다 본다.", 0, "{}"));
+    assert_eq!(
+        (&*reply.thoughts, reply.reasoning.len(), &*reply.tool_calls[0].arguments),
+        ("둘 다 본다.", 0, "{}")
+    );
 }
 
 #[test]
@@ -191,7 +205,10 @@ fn stream_gives_its_words_as_they_come_and_its_last_event_is_the_reply() {
     // Nothing after the end is waited for.
     let (pieces, outcome) = Asker::answering([events(stream.clone()).hanging()]).stream();
     let reply = outcome.unwrap();
-    assert_eq!((pieces, &*reply.text, reply.usage), (vec!["하나 ".to_owned(), "둘".to_owned()], "하나 둘", COST));
+    assert_eq!(
+        (pieces, &*reply.text, reply.usage),
+        (vec!["하나 ".to_owned(), "둘".to_owned()], "하나 둘", COST)
+    );
     assert_eq!(reply.tool_calls[0].name, "calc");
     // A server whose last event does not repeat the items.
     let mut bare = stream.to_vec();
@@ -215,7 +232,10 @@ fn every_end_of_a_response_has_its_meaning() {
         panic!("a cut reply is no reply")
     };
     assert_eq!((cut.class, &*cut.text, cut.usage), (FailureClass::Length, "반", COST));
-    failed(ask_once(Answer::json(200, &incomplete("content_filter", json!([])))), FailureClass::ContentFilter);
+    failed(
+        ask_once(Answer::json(200, &incomplete("content_filter", json!([])))),
+        FailureClass::ContentFilter,
+    );
     let refusal = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "그건 안 된다."}]}]);
     let refused = failed(ask_once(Answer::json(200, &response("completed", refusal))), FailureClass::Refusal);
     assert_eq!(refused, "그건 안 된다.");

@@ -26,7 +26,8 @@ pub(super) fn render_request(
     let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);
     let is_set = dialect.output == StructuredOutput::JsonSchema && thinking.is_none();
     let form = schema.filter(|schema| is_set && schema["type"] == "object");
-    let mut system = json!([{"type": "text", "text": render_system(frame, schema.filter(|_| form.is_none()))}]);
+    let mut system =
+        json!([{"type": "text", "text": render_system(frame, schema.filter(|_| form.is_none()))}]);
     mark(&mut system[0]);
     let role = frame.role.to_string();
     let (tools, choice) = match form {

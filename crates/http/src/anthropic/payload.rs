@@ -62,6 +62,9 @@ mod tests {
         check(one, &[r#"{"history":[{"q":"a, \"user_question\":"}"#, "]", r#","user_question":"b"}"#]);
         let two = r#"{"history":[{"q":"a, \"user_question\":"},{"q":["c","d"]}],"user_question":"e"}"#;
         assert_eq!(split_payload(two)[..2], [split_payload(one)[0], r#",{"q":["c","d"]}"#]);
-        check(r#"{"on_behalf_of":"x","user_question":"b"}"#, &[r#"{"on_behalf_of":"x""#, r#","user_question":"b"}"#]);
+        check(
+            r#"{"on_behalf_of":"x","user_question":"b"}"#,
+            &[r#"{"on_behalf_of":"x""#, r#","user_question":"b"}"#],
+        );
     }
 }

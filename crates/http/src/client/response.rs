@@ -50,7 +50,8 @@ impl Response {
 
     /// The name that the server gave the request, by which its operators find it.
     pub(crate) fn request_id(&self) -> Option<String> {
-        let id = ["request-id", "x-request-id"].iter().find_map(|name| self.headers.get(*name))?.to_str().ok()?;
+        let id =
+            ["request-id", "x-request-id"].iter().find_map(|name| self.headers.get(*name))?.to_str().ok()?;
         Some(id.trim().chars().take(MAX_ID_CHARS).collect()).filter(|id: &String| !id.is_empty())
     }
 

@@ -152,7 +152,8 @@ impl<P: Protocol> Door<P> {
     ) -> Result<ModelReply, ModelError> {
         let model = self.model_of(request);
         let known = self.learned().get(model).copied();
-        let mut dialect = known.unwrap_or_else(|| Dialect::first(self.config.structured_output, P::HAS_JSON_OBJECT));
+        let mut dialect =
+            known.unwrap_or_else(|| Dialect::first(self.config.structured_output, P::HAS_JSON_OBJECT));
         let has_streamed = Cell::new(false);
         let mut sink = tokens.map(|sink| {
             |text: &str| {
@@ -236,6 +237,9 @@ impl<P: Protocol> Model for Door<P> {
 
 impl<P> fmt::Debug for Door<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Door").field("config", &self.config).field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("Door")
+            .field("config", &self.config)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
     }
 }

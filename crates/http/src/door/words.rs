@@ -47,4 +47,3 @@ pub(crate) fn split_reply(reply: &str) -> (&str, Vec<Call>) {
     let number = |(nth, (name, arguments))| Call { id: format!("bad_{}", nth + 1), name, arguments };
     (words, calls.into_iter().enumerate().map(number).collect())
 }
-

@@ -131,8 +131,8 @@ impl Completion {
 
 fn parse_usage(usage: &Value) -> Usage {
     let details = &usage["prompt_tokens_details"];
-    let cached =
-        [&details["cached_tokens"], &usage["prompt_cache_hit_tokens"], &usage["cached_tokens"]].map(read_count);
+    let cached = [&details["cached_tokens"], &usage["prompt_cache_hit_tokens"], &usage["cached_tokens"]]
+        .map(read_count);
     Usage {
         input_tokens: read_count(&usage["prompt_tokens"]),
         output_tokens: read_count(&usage["completion_tokens"]),

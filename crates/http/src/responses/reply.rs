@@ -52,7 +52,9 @@ impl Draft for ResponseDraft {
                     sink(piece);
                 }
             }
-            "response.output_item.done" if self.items.len() < MAX_ITEMS => self.items.push(value["item"].clone()),
+            "response.output_item.done" if self.items.len() < MAX_ITEMS => {
+                self.items.push(value["item"].clone())
+            }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 check_error(client, &value["response"])?;
                 self.response = Some(value["response"].clone());
@@ -116,7 +118,8 @@ fn add_item(reply: &mut ModelReply, refusal: &mut String, item: &Value) {
             reply.tool_calls.push(AskedCall { name: text(&item["name"]), arguments });
         }
         "reasoning" => {
-            let parts = [&item["summary"], &item["content"]].into_iter().filter_map(Value::as_array).flatten();
+            let parts =
+                [&item["summary"], &item["content"]].into_iter().filter_map(Value::as_array).flatten();
             let thoughts: Vec<String> = parts.map(|part| text(&part["text"])).collect();
             reply.thoughts.push_str(&thoughts.join("\n"));
             // Without its seal an item names what the server was told not to store.
