@@ -214,8 +214,7 @@ impl Timeline {
         let mut spent = |usage: Usage, model: &str| {
             let model = if model.is_empty() { began_with } else { model };
             let price = compiled.spec().prices.get(model).filter(|_| !usage.is_zero() && !effect.cached);
-            effect.cost =
-                price.map(|price| usage.cost(price));
+            effect.cost = price.map(|price| usage.cost(price));
             effect.model = Some(model.to_owned()).filter(|model| !model.is_empty());
             effect.tokens = Some(usage);
         };
