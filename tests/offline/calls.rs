@@ -46,7 +46,7 @@ fn answered(conversation: &mut Vec<Message>, reply: &ModelReply, outputs: &[(&st
     let calls: Vec<Call> = reply.tool_calls.iter().enumerate().map(call).collect();
     assert_eq!(calls.len(), outputs.len());
     let names: Vec<String> = calls.iter().map(|call| call.name.clone()).collect();
-    conversation.push(Message::Assistant { text: String::new(), calls });
+    conversation.push(Message::Assistant { text: String::new(), calls, reasoning: Vec::new() });
     for (at, ((status, output), name)) in outputs.iter().zip(names).enumerate() {
         let content = json!({"status": status, "output": output}).to_string();
         conversation.push(Message::Tool { id: id(at), name, content });
@@ -168,7 +168,7 @@ fn a_tool_that_a_repair_names_is_called() {
     );
     let answer = round_of(TITLES, &payload, &conversation);
     assert!(answer.tool_calls.is_empty() && answer.text.contains("8849"), "{answer:?}");
-    conversation.push(Message::Assistant { text: answer.text, calls: Vec::new() });
+    conversation.push(Message::Assistant { text: answer.text, calls: Vec::new(), reasoning: Vec::new() });
     let error = "$: expected at least 1 call of `lookup` before the answer, found 0";
     note(&mut conversation, &json!({"repair": {"error": error, "instruction": "…"}}));
     let repaired = round_of(TITLES, &payload, &conversation);
@@ -216,7 +216,7 @@ fn thought(payload: &Value, conversation: &mut Vec<Message>) -> ReactReply {
     let reply = ask(&frame(&compiled, RoleName::Planner), payload, conversation);
     assert!(reply.tool_calls.is_empty());
     let read = compiled.plan().parse_react(Before::NOTHING, &reply.text, 100_000);
-    conversation.push(Message::Assistant { text: reply.text, calls: Vec::new() });
+    conversation.push(Message::Assistant { text: reply.text, calls: Vec::new(), reasoning: Vec::new() });
     read.unwrap()
 }
 
