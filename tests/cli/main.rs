@@ -22,6 +22,8 @@ mod keys;
 mod legible;
 mod models;
 mod one_writer;
+#[cfg(unix)]
+mod page;
 mod private;
 mod replay;
 mod run;

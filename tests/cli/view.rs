@@ -125,7 +125,7 @@ fn what_is_untrusted_is_marked_from_the_call_to_the_step_that_reads_it() {
 }
 
 /// A run of this many steps that are planned at once, or of this many rounds.
-fn long_run(agent: &str, count: usize) -> Vec<Record> {
+pub fn long_run(agent: &str, count: usize) -> Vec<Record> {
     let mut spec: Spec = planwright::agents::shipped(agent).unwrap();
     let by_round = spec.limits.max_iterations.is_some();
     spec.limits.max_iterations = spec.limits.max_iterations.map(|_| count as u32 + 1);

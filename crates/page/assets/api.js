@@ -70,10 +70,13 @@ export async function get(path, signal) {
   return (await request(path, { signal })).json();
 }
 
-// Sends JSON and reads JSON. Under the same `once` it is done once, however often it is sent.
+// Sends JSON and reads JSON. Under the same `once` it is done once, however often it is sent, and what may be told as a
+// stream is asked for as one: a run that somebody watches from its beginning has its words told as they come.
 export async function post(path, body, once) {
-  const headers = { "Content-Type": "application/json", ...(once ? { "Idempotency-Key": once } : {}) };
+  const further = once ? { "Idempotency-Key": once, Accept: "text/event-stream" } : {};
+  const headers = { "Content-Type": "application/json", ...further };
   const response = await request(path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (response.headers.get("Content-Type") === "text/event-stream") return response.body.pipeTo(new WritableStream());
   return response.status === 204 ? null : response.json();
 }
 

@@ -41,27 +41,29 @@ export function showChat(main, thread) {
     document.title = `${thread} – planwright`;
   };
   const refresh = async () => {
+    let read;
     try {
-      const { turns: read } = await get(threadPath(thread));
-      if (state.isOver) return;
-      const [before, after] = [state.turns.at(-1), read.at(-1)];
-      if (state.sent && read.length >= state.sent.turn) state.sent = null;
-      state.turns = read;
-      if (after && before?.status === "running" && after.status !== "running") {
-        now.clear();
-        announce(
-          after.result
-            ? `Answer: ${after.result.slice(0, 300)}`
-            : after.open
-              ? `A person is asked: ${(after.open.question ?? "a write in doubt").slice(0, 300)}`
-              : `The turn is ${after.status}`,
-        );
-      }
-      draw();
+      ({ turns: read } = await get(threadPath(thread)));
     } catch (error) {
       if (error instanceof Problem && error.word !== "no-such-thread")
         problem.replaceChildren(bdi(error.message, 1000));
+      return;
     }
+    if (state.isOver) return;
+    const [before, after] = [state.turns.at(-1), read.at(-1)];
+    if (state.sent && read.length >= state.sent.turn) state.sent = null;
+    state.turns = read;
+    if (after && before?.status === "running" && after.status !== "running") {
+      now.clear();
+      announce(
+        after.result
+          ? `Answer: ${after.result.slice(0, 300)}`
+          : after.open
+            ? `A person is asked: ${(after.open.question ?? "a write in doubt").slice(0, 300)}`
+            : `The turn is ${after.status}`,
+      );
+    }
+    draw();
   };
   let soon = null;
   const refreshSoon = () => {

@@ -114,7 +114,7 @@ function forms(kind, thread, open, about, onDone) {
     label: "Input of the call",
     button: "Approve with this input",
     isJson: "maybe",
-    text: pretty(about?.input ?? callInput(open.question)),
+    text: pretty(about?.input ?? callInput(open.question ?? "")),
     send: (input) => respond({ edit_input: input }),
   };
   const ways = {
@@ -279,7 +279,7 @@ function expired(thread, onDone) {
 }
 
 // The input that stands in the words of a question about a call.
-function callInput(question = "") {
+function callInput(question) {
   const at = question.search(/[{["]/);
   try {
     return at < 0 ? "" : JSON.parse(question.slice(at));

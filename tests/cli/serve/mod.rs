@@ -47,7 +47,8 @@ impl Service {
 
     /// Starts one whose stderr goes there.
     pub fn start_with(mut program: Command, args: &[&str], stderr: impl Into<Stdio>) -> Self {
-        program.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
+        let listen: &[&str] = if args.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        program.arg("serve").args(listen).args(args);
         let mut process = program.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();

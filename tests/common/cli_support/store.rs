@@ -28,11 +28,16 @@ pub fn keep_with(home: &Home, thread: &str, journal: &Path, change: impl FnOnce(
 
 /// Keeps a journal, after a change to its records, as the only turn of a thread in any store.
 pub fn keep_in(store: &dyn Store, thread: &str, journal: &Path, change: impl FnOnce(&mut [Record])) {
-    let id: ThreadId = thread.parse().unwrap();
     let mut records = FileJournal::parse(&std::fs::read(journal).unwrap()).unwrap();
+    change(&mut records);
+    keep_records(store, thread, records);
+}
+
+/// Keeps records as the only turn of a thread in any store.
+pub fn keep_records(store: &dyn Store, thread: &str, mut records: Vec<Record>) {
+    let id: ThreadId = thread.parse().unwrap();
     let Some(Record::Header(header)) = records.first_mut() else { panic!("a journal has a header") };
     thread.clone_into(&mut header.thread);
-    change(&mut records);
     let folded = fold(records.clone()).unwrap();
     let lease = store.claim(&id, Claim::New).unwrap();
     store.append(&lease, 0, 0, records, None).unwrap();
