@@ -159,7 +159,7 @@ function rowsView(label, rows, parting, sideOf, views) {
 
 function sideOfEffect(view, side, row) {
   const texts = () => ({ Request: requestOf(view, side.at), Reply: replyOf(view.timeline[side.at]) });
-  return { name: [bdi(row.asked, 50), " ", h("code", { class: "quiet" }, side.id)], texts };
+  return { name: [bdi(row.asked, 50), " ", h("code", { class: "quiet" }, `${side.id} #${side.record ?? "–"}`)], texts };
 }
 
 function sideOfStep(view, side) {

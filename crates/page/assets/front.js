@@ -43,7 +43,7 @@ function waitingCard({ thread, question, in_doubt: doubt, status, when }) {
     " ",
     statusChip(status),
     h("p", null, bdi(question ?? `${doubt?.tool} ${doubt?.input}`, 280)),
-    h("p", { class: "quiet" }, when ? `waits since ${when}` : ""),
+    h("p", { class: "quiet" }, when ? `asked ${when}` : ""),
   );
 }
 

@@ -1,6 +1,6 @@
 // The trace as a table, and the journal's records by number: choosing one shows the run as it was there.
 
-import { bdi, block, h, keep, pretty } from "./dom.js";
+import { bdi, block, h, keep, pretty, untrusted } from "./dom.js";
 import { time } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
@@ -83,8 +83,18 @@ function row({ at, record, line }, onRecord) {
   );
 }
 
-// The records by number.
-export function recordList(onRecord) {
+// The records by number. One that is chosen is shown with what it says, which `textOf` asks for, and the run as it was
+// after it.
+export function recordList(onRecord, textOf) {
+  const place = h("div");
+  const tell = async (record) => {
+    if (!textOf) return;
+    const name = `record #${record.record}, ${record.kind} ${record.effect ?? ""}`;
+    const text = await textOf(record.record).catch((error) => error.message);
+    place.replaceChildren(
+      text ? untrusted(text, h("span", null, name)) : h("p", { class: "quiet" }, `${name}: nothing more is on it`),
+    );
+  };
   const list = longList("Records", {
     draw: (record) => [
       h("span", { class: "line-number" }, `#${record.record}`),
@@ -92,7 +102,10 @@ export function recordList(onRecord) {
       h("code", { class: "quiet" }, record.effect ?? ""),
       h("span", { class: "line-fact" }, time(record.at)),
     ],
-    open: (record) => onRecord?.(record.record + 1),
+    open: (record) => {
+      onRecord?.(record.record + 1);
+      tell(record);
+    },
   });
   list.node.classList.add("records");
   // Where an earlier state is shown, those that came after it can still be chosen.
@@ -102,7 +115,7 @@ export function recordList(onRecord) {
     list.update(known);
     list.mark(view.shown_records - 1);
   };
-  return { node: list.node, update };
+  return { node: h("div", { class: "stack" }, list.node, place), update };
 }
 
 // Goes through the records of a turn: the state at each, and a fork from there.

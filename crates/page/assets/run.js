@@ -26,7 +26,13 @@ export function showRun(main, thread, turn, records) {
     announce(`Forked as ${made}`);
     location.hash = threadAddress(made);
   };
-  const page = runPage({ thread, onRecord: goTo, onFork: fork, onAnswered: () => read() });
+  const page = runPage({
+    thread,
+    onRecord: goTo,
+    onFork: fork,
+    onAnswered: () => read(),
+    textOf: recordTexts(thread, turn),
+  });
   page.node.hidden = true;
   const status = h("span");
   show(
@@ -85,6 +91,15 @@ export function showRun(main, thread, turn, records) {
   };
 }
 
+// Gives what a record says. All are asked for at once, and again where there are more.
+function recordTexts(thread, turn) {
+  let known = [];
+  return async (number) => {
+    if (number >= known.length) known = (await get(threadPath(thread, "turns", turn, "records"))).records;
+    return known[number]?.text;
+  };
+}
+
 // The parts of a run on a page, in the order in which one asks: how did it go, who has to do what, where is it, what
 // was planned, what took how long, what is on record. Without `links` it is a page that asks nobody anything.
 export function runPage(links = {}) {
@@ -96,7 +111,7 @@ export function runPage(links = {}) {
   };
   const summary = summaryView(openEffect);
   const going = travel(links.onRecord, links.onFork);
-  const records = recordList(links.onRecord);
+  const records = recordList(links.onRecord, links.textOf);
   const outer = partView({ ...links, openEffect }, parts);
   const jumps = h("nav", { class: "jumps", "aria-label": "Parts of the run" });
   const section = (name, ...children) => {

@@ -14,6 +14,7 @@ mod load;
 mod logged;
 mod metrics;
 mod openai;
+mod page;
 mod problems;
 mod reader;
 mod resources;
