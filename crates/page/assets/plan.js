@@ -149,7 +149,14 @@ function draftCard(draft, old, links, isOpen) {
     : h(
         "details",
         { class: "card stack", open: old?.open ?? false },
-        h("summary", null, title, " ", facts),
+        h(
+          "summary",
+          null,
+          title,
+          " ",
+          facts,
+          back ? h("p", { class: "why" }, "Sent back: ", bdi(back.reason, 160)) : null,
+        ),
         h("div", { class: "stack" }, body),
       );
   card.list = list;

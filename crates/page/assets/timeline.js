@@ -84,7 +84,7 @@ function drawStrip(timeline, scale) {
       class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`,
       x: from,
       y: 4 + lane * 14,
-      width: Math.max(1.5, to - from),
+      width: Math.max(3, to - from),
       height: 10,
       rx: 1.5,
     });
