@@ -15,7 +15,7 @@ function themeButton() {
   const use = (theme) => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    button.textContent = `Theme: ${theme}`;
+    button.replaceChildren(h("span", { class: "wordy" }, "Theme: "), theme);
     button.dataset.theme = theme;
   };
   use(THEMES.includes(stored()) ? stored() : "auto");
