@@ -8,6 +8,7 @@ mod faults;
 mod support;
 
 mod chat;
+mod compare;
 mod cost;
 mod coverage;
 mod crash_calls;

@@ -237,3 +237,75 @@ fn service_gives_the_view_with_what_a_person_is_asked() {
     service.refuses(("GET", "/threads/t/turns/2/view", &Value::Null), 404, "no-such-turn", "");
     service.refuses(("GET", "/threads/x/turns/1/view", &Value::Null), 404, "no-such-thread", "");
 }
+
+/// What a page that was written to a file shows.
+fn document(page: &str) -> Value {
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"document\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+#[test]
+fn run_is_written_as_one_page_that_needs_no_server() {
+    let home = Home::new();
+    home.check(&["run", "--quiet", "--thread", "보고서", "7*6?"], 0);
+    let page = home.path("run.html");
+    let written = || document(&std::fs::read_to_string(&page).unwrap());
+    let output = page.display().to_string();
+    let turn = home.check(&["view", "보고서", "--output", &output], 0);
+    turn.prints_nothing().complains(&["written to"]);
+    let shown = written();
+    assert_eq!((&shown["kind"], &shown["view"]["thread"]), (&json!("run"), &json!("보고서")));
+    assert_eq!(shown["view"]["answer"], "7*6 = 42");
+    home.refuses(&["view", "보고서", "--output", &output], &["there is a file already", "--force"]);
+    let fixture = home.fixture("replanned.json").display().to_string();
+    home.check(&["view", &fixture, "--force", "--output", &output], 0);
+    assert_eq!(written()["view"]["runs"][0]["drafts"].as_array().unwrap().len(), 2);
+    home.check(&["compare", &fixture, "보고서", "--force", "--output", &output], 1);
+    let shown = written();
+    assert_eq!((&shown["kind"], &shown["comparison"]["equal"]), (&json!("compare"), &json!(false)));
+    assert_eq!(shown["b"]["thread"], "보고서");
+    home.refuses(&["view", "none.json"], &["none.json: cannot be read"]);
+    home.refuses(&["view", "없다"], &["없다"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn run_is_opened_in_the_browser_of_the_user() {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new();
+    home.check(&["run", "--quiet", "--thread", "보고서", "7*6?"], 0);
+    let (seen, browser) =
+        (home.path("seen"), home.write("browser", "#!/bin/sh\necho \"$1\" > seen.new; mv seen.new seen\n"));
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let opened = || loop {
+        match std::fs::read_to_string(&seen) {
+            Ok(page) => break page.trim().to_owned(),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
+    let mut program = home.program();
+    program.args(["view", "보고서"]).env("BROWSER", &browser).stdout(std::process::Stdio::piped());
+    let mut process = program.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut address = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let (origin, route) = address.trim().split_once("/#").unwrap();
+    assert!(origin.starts_with("http://127.0.0.1:"), "{address}");
+    assert_eq!(route, "/t/%EB%B3%B4%EA%B3%A0%EC%84%9C/1");
+    assert_eq!(opened(), address.trim());
+    let view = ureq::get(format!("{origin}/threads{}/turns/1/view", &route[2..route.len() - 2])).call();
+    let view: Value = serde_json::from_reader(view.unwrap().body_mut().as_reader()).unwrap();
+    assert_eq!(view["answer"], "7*6 = 42");
+    process.kill().unwrap();
+    process.wait().unwrap();
+    // A file is shown as a file.
+    std::fs::remove_file(&seen).unwrap();
+    let fixture = home.fixture("replanned.json").display().to_string();
+    let mut program = home.program();
+    program.args(["view", &fixture]).env("BROWSER", &browser).env("TMPDIR", home.path(""));
+    let said = crate::cli_support::check(&mut program, "", 0);
+    assert_eq!(opened(), said.stdout.trim());
+    assert_eq!(document(&std::fs::read_to_string(opened()).unwrap())["kind"], "run");
+    home.check(&["view", &fixture, "--no-open"], 0).prints(&["run.html"]);
+}

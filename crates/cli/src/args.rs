@@ -12,9 +12,11 @@ use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 
 mod serve;
 mod threads;
+mod view;
 
 pub use serve::{KeysCommand, ServeArgs, ServeCommand};
 pub use threads::*;
+pub use view::{CompareArgs, ViewArgs};
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
 #[derive(Parser)]
@@ -78,6 +80,12 @@ pub enum Command {
     /// Show the transitions of a recorded run as a table
     #[command(after_help = include_str!("help/trace.txt"))]
     Trace(TraceArgs),
+    /// Look at a run in a browser, or write it as one page that needs no server
+    #[command(after_help = include_str!("help/view.txt"))]
+    View(ViewArgs),
+    /// Compare two runs: where they part, and how
+    #[command(after_help = include_str!("help/compare.txt"))]
+    Compare(CompareArgs),
     /// Draw an agent's phases
     Diagram {
         /// A shipped agent, or a spec file [default: validated]
@@ -185,7 +193,7 @@ pub struct ShowArgs {
 }
 
 /// Where threads are kept.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct StoreArgs {
     /// Where threads are kept: an SQLite file [env: PLANWRIGHT_STORE]
     #[arg(long, global = true, value_name = "PATH", help_heading = "Where threads are kept")]

@@ -1,6 +1,5 @@
 //! Drift: how a replay differs from its fixture, for people.
 
-use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use serde_json::json;
 
 use crate::out::{Look, Style};
@@ -8,6 +7,7 @@ use crate::text;
 use planwright::journal::{Drift, Fixture, Frame, first_difference};
 use planwright::prompt;
 use planwright::spec::{CompiledSpec, Spec};
+use planwright_app::diff_text;
 
 /// Most lines of a diff that are shown.
 const MOST_LINES: usize = 60;
@@ -31,20 +31,14 @@ pub fn diff_frames(fixture: &Fixture, compiled: &CompiledSpec) -> String {
             "model": frame.model, "temperature": frame.temperature, "max_tokens": frame.max_tokens,
             "schema": frame.schema,
         });
-        format!("{}\n{settings:#}\n", frame.system.join("\n"))
+        format!("{}\n{settings:#}", frame.system.join("\n"))
     };
     let mut diff = String::new();
     for (role, recorded) in &fixture.frames {
         let now = prompt::role_frame(compiled, role).map(|frame| Frame::of(frame));
         let Some(now) = now.filter(|now| now != recorded) else { continue };
         let (old, new) = (frame_text(recorded), frame_text(&now));
-        let lines = InternedInput::new(old.as_str(), new.as_str());
-        let mut changes = Diff::compute(Algorithm::Myers, &lines);
-        changes.postprocess_lines(&lines);
-        let printer = BasicLineDiffPrinter(&lines.interner);
-        let mut config = UnifiedDiffConfig::default();
-        config.context_len(1);
-        let hunks = changes.unified_diff(&printer, config, &lines);
+        let hunks = diff_text(&old, &new, 1);
         diff.push_str(&format!("--- {role}, recorded\n+++ {role}, now\n{hunks}"));
     }
     diff

@@ -10,6 +10,7 @@
 mod agents;
 mod args;
 mod chat;
+mod compare;
 mod cost;
 mod drift;
 mod editor;
@@ -26,6 +27,7 @@ mod session;
 mod text;
 mod threads;
 mod trace;
+mod view;
 mod wrap;
 
 use std::borrow::Cow;
@@ -82,6 +84,8 @@ fn dispatch(cli: Cli) -> Result<Exit> {
             threads::make_fixture(&store, &args)?;
         }
         Command::Trace(args) => trace::trace(&args)?,
+        Command::View(args) => view::view(&args)?,
+        Command::Compare(args) => return compare::compare_runs(&args, cli.color),
         Command::Diagram { agent, format } => agents::draw_diagram(agent.as_deref(), format)?,
         Command::Agents { command, json } => agents::agents(command, json)?,
         Command::Verify { agent, max_states, json } => {

@@ -46,6 +46,13 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         );
     }
     let in_words = !args.quiet && args.log_level() == LogLevel::Off;
+    // A log has what else would be said in words.
+    start_service(args, &Terminal { quiet: !in_words })
+}
+
+/// Starts a service as it is asked for, and tells `announce` of it.
+pub fn start_service(args: &ServeArgs, announce: &dyn Announce) -> Result<()> {
+    let in_words = !args.quiet && args.log_level() == LogLevel::Off;
     let progress = Some(()).filter(|()| in_words).map(|()| show_index_progress());
     let config = args.store.config.as_deref();
     let settings = Settings::resolve(&args.settings, config, progress)?;
@@ -69,9 +76,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         log: args.log_level(),
         log_texts: args.log_texts,
     };
-    // A log has what else would be said in words.
-    let terminal = Terminal { quiet: !in_words };
-    planwright_serve::serve(&options, args.store.place()?, settings, args.choice.clone(), config, &terminal)
+    planwright_serve::serve(&options, args.store.place()?, settings, args.choice.clone(), config, announce)
 }
 
 fn keys(file: &KeyFile, command: &KeysCommand) -> Result<()> {

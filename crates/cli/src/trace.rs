@@ -8,9 +8,9 @@ use crate::args::TraceArgs;
 use crate::out::stdout_columns;
 use crate::{out, text};
 use planwright::contract::{Intent, PlanStep};
-use planwright::journal::{FileJournal, Fixture, Folded, Outcome, fold};
+use planwright::journal::{Folded, Outcome, fold};
 use planwright::machine::TraceLine;
-use planwright_app::{Error, Result, answer_line, trace_line_json, variant};
+use planwright_app::{Error, Result, RunFile, answer_line, trace_line_json, variant};
 
 /// The trace of a run, what the user was found to want, and how it ended as phase, result and details.
 type Story = (Vec<TraceLine>, Option<Intent>, [String; 3]);
@@ -34,19 +34,13 @@ pub fn trace(args: &TraceArgs) -> Result<()> {
 
 /// Reads a fixture, or folds a journal.
 fn load(path: &Path) -> Result<Story> {
-    let place = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|error| Error::caused(format!("{place}: cannot be read"), error))?;
-    let story = if is_journal(&bytes) {
-        let folded = FileJournal::parse(&bytes).and_then(fold).map_err(|error| error.to_string());
-        folded.map(|folded| of_folded(folded, "planwright resume"))
-    } else {
-        let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned());
-        let fixture = text.and_then(|text| Fixture::parse(&text));
-        fixture.map(|fixture| (fixture.trace, None, ending(fixture.outcome)))
-    };
-    let hint = "expected a fixture (`run --record`) or a journal (`run --journal`)";
-    story.map_err(|problem| Error::at(place)(problem).hint(hint))
+    match RunFile::load(path)? {
+        RunFile::Journal(records) => {
+            let folded = fold(records).map_err(Error::at(path.display()))?;
+            Ok(of_folded(folded, "planwright resume"))
+        }
+        RunFile::Fixture(fixture) => Ok((fixture.trace, None, ending(fixture.outcome))),
+    }
 }
 
 fn of_folded(folded: Folded, resume: &str) -> Story {
@@ -56,12 +50,6 @@ fn of_folded(folded: Folded, resume: &str) -> Story {
     };
     let ending = Outcome::of(&folded.compiled, &folded.state).map_or_else(goes_on, ending);
     (folded.state.trace().to_vec(), folded.state.intent().cloned(), ending)
-}
-
-/// Whether a file's first line begins with its seal, or, where another version wrote it, with a header.
-fn is_journal(bytes: &[u8]) -> bool {
-    let seal = bytes.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    bytes.starts_with(b"{\"header\"") || seal == 32 || seal == bytes.len()
 }
 
 fn ending(outcome: Outcome) -> [String; 3] {

@@ -133,9 +133,8 @@ impl Caller {
             }
             // A fork may be of a thread that an admin took from another.
             ("origin", _) if self.own(value["thread"].as_str().unwrap_or_default()).is_none() => Value::Null,
-            ("threads" | "waiting" | "turns" | "turn" | "open" | "origin" | "lines" | "problem", _) => {
-                self.tell(value.take())
-            }
+            ("threads" | "waiting" | "turns" | "turn" | "open" | "origin" | "lines" | "problem", _)
+            | ("pending" | "a" | "b", _) => self.tell(value.take()),
             _ => return,
         };
         *value = told;

@@ -150,6 +150,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(turns::show_records))
         .routes(routes!(turns::show_trace))
         .routes(routes!(turns::view_turn))
+        .routes(routes!(turns::compare_turns))
         .routes(routes!(turns::make_fixture))
         .routes(routes!(turns::show_spent))
         .routes(routes!(threads::resume_thread))

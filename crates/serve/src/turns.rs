@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::caller::Caller;
 use crate::describe::Reads;
 use crate::input::{Given, Thread, TurnOf};
 use crate::pool::read;
 use crate::problem::Result;
 use crate::service::Shared;
+use planwright::journal::ThreadId;
 use planwright_app::shapes::{Fixture, ThreadName, TraceLine};
 use planwright_app::{
-    RecordLine, RunView, ShownThread, ShownTurn, SpendingBy, SpendingReport, make_fixture_of, trace_line_json,
+    Comparison, RecordLine, RunView, ShownThread, ShownTurn, SpendingBy, SpendingReport, compare,
+    make_fixture_of, split_turn, trace_line_json,
 };
 
 /// The turns of a thread.
@@ -114,6 +117,45 @@ pub(crate) async fn view_turn(
     Given(parameters): Given<ViewParameters>,
 ) -> Result<Json<RunView>> {
     read(move || Ok(Json(of.view(&service, parameters.records.map(NonZeroUsize::get))?))).await
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompareParameters {
+    /// The one: a thread and its turn, as `THREAD:TURN`; the last turn where none is named.
+    #[param(example = "demo:1")]
+    a: String,
+    /// The other.
+    #[param(example = "demo:2")]
+    b: String,
+}
+
+/// Two turns side by side: what belongs together, where they part, how they differ.
+#[utoipa::path(
+    get, path = "/compare", tag = "turns", params(CompareParameters),
+    responses((status = 200, body = Comparison), Reads)
+)]
+pub(crate) async fn compare_turns(
+    State(service): State<Shared>,
+    caller: Caller,
+    Given(CompareParameters { a, b }): Given<CompareParameters>,
+) -> Result<Json<Comparison>> {
+    let named = |place: &str, text: &str| -> Result<_> {
+        let (thread, turn) = split_turn(text);
+        Ok((caller.thread(place, thread)?, turn))
+    };
+    let turns = [named("a", &a)?, named("b", &b)?];
+    read(move || {
+        let load = |(thread, turn): (ThreadId, Option<u32>)| -> Result<RunView> {
+            let stored = service.known_thread(thread)?;
+            let turn = turn.map_or_else(|| stored.threads.store().turns(&stored.thread), Ok)?;
+            Ok(RunView::load(&stored, turn, None)?)
+        };
+        let [a, b] = turns.map(load);
+        Ok(Json(compare(&a?, &b?)))
+    })
+    .await
 }
 
 /// What a line adds up.

@@ -2,8 +2,12 @@
 //!
 //! **Invariant:** equal records give an equal document, and the work is in proportion to them.
 
+mod align;
+mod compare;
+mod difference;
 mod fixture;
 mod part;
+mod source;
 mod summary;
 mod timeline;
 
@@ -22,8 +26,11 @@ use planwright::journal::{Folded, JournalError, Record, RunStatus, StoreError, U
 use planwright::machine::{Counters, EffectId, Event, local, start};
 use planwright::spec::{CompiledSpec, Digest};
 
+pub use compare::{ComparedPair, ComparedRun, ComparedSide, Comparison, Parting, compare};
+pub use difference::{Difference, diff_text};
 pub use fixture::records_of_fixture;
 pub use part::{PhaseEdge, RunPart, SentBack, ShownDraft, ShownLine, ShownStep, TakenEdge};
+pub use source::{RunFile, find_turn, split_turn};
 pub use summary::{AskedOf, FailedStep, RunSummary, SummedDraft};
 pub use timeline::{SharedBeginning, ShownRequest, TimelineEffect};
 
@@ -111,8 +118,11 @@ impl RunView {
     pub fn load(stored: &StoredThread, turn: u32, most: Option<usize>) -> Result<Self, StoreError> {
         let (store, thread) = (stored.threads.store(), &stored.thread);
         let turns = store.turns(thread)?;
+        if !(1..=turns).contains(&turn) {
+            return Err(StoreError::NoTurn { thread: thread.clone(), turn: turn.saturating_sub(1), turns });
+        }
         let running = turn == turns && store.find(thread).ok().flatten().is_some_and(|listed| listed.running);
-        let records = store.records(thread, turn.saturating_sub(1))?;
+        let records = store.records(thread, turn - 1)?;
         Ok(RunView::of(records, most, RunLocation::in_thread(stored), running)?)
     }
 

@@ -1,0 +1,91 @@
+//! A run that somebody names: a journal file, a fixture, or a turn of a thread.
+
+use std::path::Path;
+
+use super::RunView;
+use super::fixture::records_of_fixture;
+use crate::error::{Error, Result};
+use crate::pending::RunLocation;
+use crate::store::{StorePlace, StoredThread};
+use planwright::journal::{FileJournal, Fixture, Record};
+
+/// What a file holds a run as.
+pub enum RunFile {
+    /// A journal.
+    Journal(Vec<Record>),
+    /// A fixture.
+    Fixture(Box<Fixture>),
+}
+
+impl RunFile {
+    /// Reads a journal or a fixture.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or is neither.
+    pub fn load(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let bytes =
+            std::fs::read(path).map_err(|error| Error::caused(format!("{place}: cannot be read"), error))?;
+        let file = if is_journal(&bytes) {
+            FileJournal::parse(&bytes).map(RunFile::Journal).map_err(|error| error.to_string())
+        } else {
+            let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned());
+            text.and_then(|text| Fixture::parse(&text)).map(|fixture| RunFile::Fixture(Box::new(fixture)))
+        };
+        let hint = "expected a fixture (`run --record`) or a journal (`run --journal`)";
+        file.map_err(|problem| Error::at(place)(problem).hint(hint))
+    }
+
+    /// The view of the run.
+    ///
+    /// # Errors
+    /// Where it does not fold.
+    pub fn view(self, path: &Path) -> Result<RunView> {
+        let (records, location) = match self {
+            RunFile::Journal(records) => (Ok(records), RunLocation::in_journal(path, None)),
+            RunFile::Fixture(fixture) => (records_of_fixture(&fixture), RunLocation::default()),
+        };
+        let view = records.and_then(|records| RunView::of(records, None, location, false));
+        view.map_err(Error::at(path.display()))
+    }
+}
+
+/// Whether a file's first line begins with its seal, or, where another version wrote it, with a header.
+fn is_journal(bytes: &[u8]) -> bool {
+    let seal = bytes.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    bytes.starts_with(b"{\"header\"") || seal == 32 || seal == bytes.len()
+}
+
+/// A thread and one of its turns, from 1, as `THREAD:TURN`; the last turn where none is named.
+pub fn split_turn(text: &str) -> (&str, Option<u32>) {
+    let named = text.rsplit_once(':').and_then(|(thread, turn)| Some((thread, turn.parse().ok()?)));
+    named.map_or((text, None), |(thread, turn)| (thread, Some(turn)))
+}
+
+/// The turn of a thread that somebody names `THREAD:TURN`.
+///
+/// # Errors
+/// Where there is no such thread, or its name is none.
+pub fn find_turn(text: &str, place: &StorePlace) -> Result<(StoredThread, u32)> {
+    let (thread, turn) = split_turn(text);
+    let thread = thread.parse().map_err(Error::at(text))?;
+    let stored = place.thread(&thread)?;
+    let turns = stored.threads.store().turns(&thread)?;
+    Ok((stored, turn.unwrap_or(turns)))
+}
+
+impl RunView {
+    /// Loads the view of a run: of a file where there is one of this name, else of a turn of a thread.
+    ///
+    /// # Errors
+    /// Where there is neither, or it does not read.
+    pub fn find(text: &str, place: &StorePlace) -> Result<Self> {
+        let path = Path::new(text);
+        let is_path = text.contains(['/', std::path::MAIN_SEPARATOR]) || text.ends_with(".json");
+        if path.is_file() || is_path || text.ends_with(".jsonl") {
+            return RunFile::load(path)?.view(path);
+        }
+        let (stored, turn) = find_turn(text, place)?;
+        Ok(RunView::load(&stored, turn, None)?)
+    }
+}
