@@ -8,7 +8,7 @@ import { count, duration, many } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
 import { phaseGraph } from "./graph.js";
-import { statusChip, threadAddress } from "./threads.js";
+import { statusChip, threadAddress, threadLink } from "./threads.js";
 
 // Shows two turns, or asks which.
 export function showCompare(main, ...sides) {
@@ -80,16 +80,19 @@ function picker(a, b) {
 // The comparison on a page, from what the service says of it and both runs.
 export function comparePage(comparison, a, b) {
   const { effects, steps, equal, parting } = comparison;
-  const requests = rowsView("Side by side", effects, parting?.row ?? null, sideOfEffect, [a, b]);
+  // Runs of two questions part before anything is asked.
+  const first = effects.findIndex((row) => !row.same);
+  const parts = parting?.row ?? (first < 0 ? null : first);
+  const requests = rowsView("Side by side", effects, parts, sideOfEffect, [a, b]);
   const planned = rowsView("Steps side by side", steps, null, sideOfStep, [a, b]);
   const differing = effects.filter((row) => !row.same).length;
   const verdict = equal
     ? "Both runs are the same."
     : `They part at ${where(parting)}; ${count(differing)} of ${many(effects.length, "request")} differ.`;
   const toParting =
-    typeof parting?.row === "number"
-      ? h("button", { type: "button", onclick: () => requests.list.choose(parting.row, true) }, "Show where they part")
-      : null;
+    parts === null
+      ? null
+      : h("button", { type: "button", onclick: () => requests.list.choose(parts, true) }, "Show where they part");
   const part = (name, ...children) =>
     h("section", { class: "part", "aria-label": name }, h("h2", null, name), children);
   return [
@@ -181,7 +184,7 @@ function head(name, view) {
       { class: "row" },
       h("strong", null, name),
       view.thread
-        ? h("a", { href: threadAddress(view.thread, view.turn) }, bdi(view.thread, 60), ` turn ${view.turn}`)
+        ? threadLink(threadAddress(view.thread, view.turn), bdi(view.thread, 60), ` turn ${view.turn}`)
         : null,
       statusChip(view.status),
     ),

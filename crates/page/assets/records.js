@@ -129,7 +129,18 @@ export function travel(onRecord, onFork) {
   });
   const words = h("output", { class: "quiet" });
   const go = (name, to) =>
-    h("button", { type: "button", onclick: () => onRecord(Math.min(state.all, Math.max(1, to()))) }, name);
+    h(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          // Pressed again before the state is there, it goes on from where it will be.
+          state.shown = Math.min(state.all, Math.max(1, to()));
+          onRecord(state.shown);
+        },
+      },
+      name,
+    );
   const [back, on] = [go("Back", () => state.shown - 1), go("On", () => state.shown + 1)];
   const now = go("Now", () => state.all);
   range.addEventListener("input", () => {
@@ -165,7 +176,9 @@ export function travel(onRecord, onFork) {
     range.value = String(state.shown);
     const isNow = state.shown === state.all;
     words.textContent = isNow ? `all ${state.all} records` : `after ${state.shown} of ${state.all} records`;
-    [back.disabled, on.disabled, now.disabled] = [state.shown <= 1, isNow, isNow];
+    // What does nothing now keeps the focus.
+    back.setAttribute("aria-disabled", String(state.shown <= 1));
+    [on, now].forEach((button) => button.setAttribute("aria-disabled", String(isNow)));
     if (!name.value && view.thread) name.value = `${view.thread}-${state.shown}`.slice(0, 120);
   };
   const node = h(

@@ -17,7 +17,7 @@ export function showRun(main, thread, turn, records) {
   const state = { at: records ? Number(records) : null, isOver: false, isReading: false, isStale: false, size: 0 };
   const problem = h("p", { class: "refusal", role: "alert" });
   const goTo = (count) => {
-    state.at = count >= state.size ? null : count;
+    state.at = state.size && count >= state.size ? null : count;
     history.replaceState(null, "", threadAddress(thread, turn, ...(state.at ? [state.at] : [])));
     read();
   };

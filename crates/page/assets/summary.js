@@ -3,7 +3,7 @@
 import { bdi, block, h } from "./dom.js";
 import { tokens } from "./effect.js";
 import { count, duration, many, time } from "./format.js";
-import { statusChip, threadAddress } from "./threads.js";
+import { statusChip, threadAddress, threadLink } from "./threads.js";
 
 // The glance of a turn. `openEffect` opens an effect by its place in the timeline.
 export function summaryView(openEffect) {
@@ -67,9 +67,9 @@ function told({ summary, timeline, origin, thread, turn, unknown, error }, openE
           "li",
           null,
           "Forked from ",
-          h("a", { href: threadAddress(origin.thread, origin.turn) }, bdi(origin.thread, 80)),
+          threadLink(threadAddress(origin.thread, origin.turn), bdi(origin.thread, 80)),
           origin.records ? `, turn ${origin.turn}, after ${many(origin.records, "record")}` : `, turn ${origin.turn}`,
-          thread
+          thread && document.body.dataset.view !== "file"
             ? [
                 ". ",
                 h(

@@ -19,6 +19,11 @@ export function threadAddress(thread, ...rest) {
   return `#/t/${[thread, ...rest].map((part) => encodeURIComponent(part)).join("/")}`;
 }
 
+// A link to a thread; in a file that asks nobody anything its name alone.
+export function threadLink(address, ...words) {
+  return document.body.dataset.view === "file" ? h("span", null, words) : h("a", { href: address }, words);
+}
+
 // The sign of a status: a word, never a colour alone.
 export function statusChip(status) {
   return h("span", { class: `chip tone-${statusTone(status)}` }, statusWord(status));
