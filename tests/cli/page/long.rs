@@ -12,33 +12,30 @@ use crate::view::long_run;
 const STEPS: usize = 1_000;
 const THREAD: &str = "long";
 
-/// What the browser's main thread has spent so far on scripts, styles, layout and the rest, in milliseconds.
-fn busy(tab: &Tab) -> f64 {
+/// What the browser's main thread has spent so far in milliseconds: in tasks, and on the processor.
+fn busy(tab: &Tab) -> [f64; 2] {
     let metrics = tab.call("Performance.getMetrics", json!({}))["metrics"].clone();
-    let all = metrics.as_array().unwrap().iter();
-    all.filter(|metric| metric["name"] == "TaskDuration")
-        .map(|metric| metric["value"].as_f64().unwrap())
-        .sum::<f64>()
-        * 1e3
+    let metrics = metrics.as_array().unwrap();
+    ["TaskDuration", "ThreadTime"].map(|name| {
+        let found = metrics.iter().find(|metric| metric["name"] == name).unwrap();
+        found["value"].as_f64().unwrap() * 1e3
+    })
 }
 
-/// Scrolls from the top to the end and back, and gives the longest time between two frames in milliseconds, and how
-/// many frames there were.
+/// Scrolls to the end in a second, and gives the longest time between two frames in milliseconds.
 const SCROLL: &str = "new Promise((resolve) => {
     const times = [];
     const most = document.documentElement.scrollHeight - innerHeight;
     const frame = (now) => {
         times.push(now);
-        const part = times.length / 200;
-        scrollTo(0, most * (part <= 1 ? part : 2 - part));
-        if (part < 2) return requestAnimationFrame(frame);
-        const lengths = times.slice(1).map((time, nth) => time - times[nth]);
-        resolve([Math.max(...lengths), lengths.filter((length) => length > 50).length, most]);
+        scrollTo(0, (most * times.length) / 60);
+        if (times.length < 60) return requestAnimationFrame(frame);
+        resolve(Math.max(...times.slice(1).map((time, nth) => time - times[nth])));
     };
     requestAnimationFrame(frame);
 })";
 
-/// Prints what is measured (`-- --nocapture`); what is asserted is how much is drawn.
+/// Prints what is measured, the best of three (`-- --nocapture`); what is asserted is how much is drawn.
 #[test]
 fn thousand_steps_are_drawn_as_they_come_into_view() {
     let home = Home::new();
@@ -46,17 +43,26 @@ fn thousand_steps_are_drawn_as_they_come_into_view() {
     let service = Service::start(&home, &["--offline"]);
     let Some(tab) = Tab::open(&service.address, "/") else { return };
     tab.call("Performance.enable", json!({}));
-    tab.shows(&["sum of many numbers"]);
-    let before = busy(&tab);
-    tab.go(&address(THREAD, "/1"));
-    tab.shows(&["1,000"]);
-    let opened = busy(&tab) - before;
-    let rows = "document.querySelectorAll('*').length";
-    let drawn = tab.value(rows).unwrap().as_u64().unwrap();
-    assert!(drawn < 5_000, "{drawn} elements are drawn");
-    let scrolled = tab.value(SCROLL).unwrap();
-    let after = tab.value(rows).unwrap().as_u64().unwrap();
-    assert!(after < 5_000, "{after} elements are drawn after scrolling");
-    println!("opened in {opened:.0} ms of the main thread; {drawn} elements, {after} after scrolling");
-    println!("longest frame {} ms, {} over 50 ms, {} px scrolled", scrolled[0], scrolled[1], scrolled[2]);
+    let drawn = || tab.value("document.querySelectorAll('*').length").unwrap().as_u64().unwrap();
+    let mut measured = Vec::new();
+    for _ in 0..3 {
+        tab.go("/#/");
+        tab.shows(&["What should be done?"]);
+        let before = busy(&tab);
+        tab.go(&address(THREAD, "/1"));
+        tab.shows(&["1,000 steps"]);
+        let after = busy(&tab);
+        assert!(drawn() < 5_000, "{} elements are drawn", drawn());
+        let longest = tab.value(SCROLL).unwrap().as_f64().unwrap();
+        assert!(drawn() < 5_000, "{} elements are drawn after scrolling", drawn());
+        measured.push([after[0] - before[0], after[1] - before[1], longest]);
+    }
+    let best = |of: usize| measured.iter().map(|one| one[of]).fold(f64::INFINITY, f64::min);
+    println!(
+        "{STEPS} steps: opened in {:.0} ms of the main thread, {:.0} ms of the processor; {} elements; longest frame {:.0} ms",
+        best(0),
+        best(1),
+        drawn(),
+        best(2)
+    );
 }
