@@ -22,7 +22,7 @@ const NAME: &str = "<img src=x onerror=window.ran=1><script>window.ran=1</script
 
 /// Keeps a thread whose question, agent, plan, result and answer are all hostile, with a line of a megabyte each in the
 /// result and the answer.
-fn keep_hostile(home: &Home) {
+pub fn keep_hostile(home: &Home) {
     let line = "W".repeat(1_000_000);
     let long = format!("{HOSTILE}{line}");
     let contract = ToolContract::text("fetch", HOSTILE, ToolEffect::Pure).max_output_bytes(4_000_000);

@@ -3,6 +3,7 @@
 
 mod axe;
 mod browser;
+mod exported;
 mod hostile;
 mod long;
 mod replanned;

@@ -68,11 +68,10 @@ fn looks_at_the_run(tab: &Tab) {
     is_accessible(tab, "run, narrow");
     tab.shoot("narrow");
     tab.resize(1280, 900);
-    tab.value(
-        "[...document.querySelectorAll('h2')].find((h2) => h2.textContent === 'Plan').scrollIntoView()",
-    )
-    .unwrap();
-    tab.shoot("replanned");
+    for (part, name) in [("Phases", "phases"), ("Plan", "replanned")] {
+        tab.click("button", part);
+        tab.shoot(name);
+    }
 }
 
 /// Goes back to where the first plan waited, and forks there.
@@ -89,6 +88,20 @@ fn forks(tab: &Tab) {
     tab.shows(&["Within 14 days."]);
 }
 
+fn compares(tab: &Tab) {
+    tab.click("link", "Look at the run of turn 1");
+    tab.shows(&["Forked from"]);
+    tab.click("link", "Compare with it");
+    tab.find("heading", "Compare two runs");
+    tab.shows(&["They part at", "parts here", "late invoice", "another way"]);
+    is_accessible(tab, "comparison");
+    tab.shoot("compared");
+    tab.click("button", "Show where they part");
+    tab.resize(360, 740);
+    tab.fits();
+    tab.resize(1280, 900);
+}
+
 #[test]
 fn rejected_plan_is_made_anew_its_run_looked_at_forked_and_compared() {
     let home = Home::new();
@@ -102,4 +115,5 @@ fn rejected_plan_is_made_anew_its_run_looked_at_forked_and_compared() {
     assert!(model.seen()[0].json().to_string().contains("The fee is missing."), "the planner is told why");
     looks_at_the_run(&tab);
     forks(&tab);
+    compares(&tab);
 }

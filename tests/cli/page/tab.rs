@@ -85,6 +85,16 @@ impl Tab {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
+    /// Cuts the page off from every network, and loads it again.
+    #[track_caller]
+    pub fn reload_offline(&self) {
+        let cut = json!({"offline": true, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+        self.call("Network.emulateNetworkConditions", cut);
+        self.value("window.isBefore = true").unwrap();
+        self.call("Page.reload", json!({}));
+        self.until("the page is there", || self.is("!window.isBefore && document.readyState === 'complete'"));
+    }
+
     /// Prefers `light` or `dark`, and no motion.
     pub fn look(&self, scheme: &str) {
         let scheme = json!({"name": "prefers-color-scheme", "value": scheme});

@@ -1,0 +1,62 @@
+//! A run as one file: opened from the disk with the network off, it shows what the page shows, and asks nobody anything.
+
+use super::axe::is_accessible;
+use super::hostile::keep_hostile;
+use super::tab::Tab;
+use crate::cli_support::{ANSWER, Home, QUESTION, exhausted};
+
+/// Opens a file that the program wrote, with the network off.
+fn open(home: &Home, name: &str) -> Option<Tab> {
+    let path = home.path(name).display().to_string();
+    let tab = Tab::open("file://", &path)?;
+    tab.reload_offline();
+    Some(tab)
+}
+
+#[test]
+fn exported_run_opens_from_the_disk_with_the_network_off() {
+    let home = Home::new();
+    home.fixture("run.json");
+    home.check(&["view", "run.json", "--output", "run.html"], 0);
+    let Some(tab) = open(&home, "run.html") else { return };
+    for part in ["At a glance", "Phases", "Plan", "Timeline", "Trace", "Records"] {
+        tab.find("region", part);
+    }
+    tab.shows(&[QUESTION, ANSWER.lines().next().unwrap(), "Draft 2", "예시가 없다"]);
+    tab.click("option", "replanner plan.2.1");
+    tab.find("region", "replanner plan.2.1");
+    tab.shows(&["Request", "Reply", "예시를 찾아라"]);
+    is_accessible(&tab, "exported run");
+    tab.resize(360, 740);
+    tab.fits();
+}
+
+#[test]
+fn exported_comparison_shows_where_two_runs_part() {
+    let home = Home::new();
+    home.fixture("one.json");
+    exhausted().save(home.path("other.json")).unwrap();
+    home.check(&["compare", "one.json", "other.json", "--output", "both.html"], 1);
+    let Some(tab) = open(&home, "both.html") else { return };
+    tab.shows(&["They part at", "parts here"]);
+    is_accessible(&tab, "exported comparison");
+    tab.resize(360, 740);
+    tab.fits();
+}
+
+#[test]
+fn exported_texts_of_strangers_are_text() {
+    let home = Home::new();
+    keep_hostile(&home);
+    home.check(&["view", "hostile.jsonl", "--output", "run.html"], 0);
+    let Some(tab) = open(&home, "run.html") else { return };
+    tab.shows(&["<img src=x onerror=window.ran=1>", "U+202E"]);
+    assert!(tab.is("typeof window.ran === 'undefined' && !document.querySelector('main img')"));
+    assert_eq!(
+        tab.value("document.querySelectorAll('script').length").unwrap(),
+        2,
+        "none but those of the page"
+    );
+    tab.resize(360, 740);
+    tab.fits();
+}
