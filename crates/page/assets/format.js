@@ -37,9 +37,11 @@ export function duration(ms) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const NUMBER = new Intl.NumberFormat("en");
+
 // A number with its thousands apart.
 export function count(number) {
-  return Number(number ?? 0).toLocaleString("en");
+  return NUMBER.format(Number(number ?? 0));
 }
 
 // A count with its word: `1 step`, `2 steps`.

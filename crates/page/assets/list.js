@@ -32,6 +32,7 @@ export function longList(label, { draw, open }) {
     return made;
   };
   const paint = (isForced) => {
+    state.isToPaint = false;
     const first = Math.max(0, Math.floor(node.scrollTop / HEIGHT) - BESIDE);
     const last = Math.min(
       state.items.length,
@@ -84,19 +85,22 @@ export function longList(label, { draw, open }) {
     choose(to, event.key === "Enter" || event.key === " ");
   });
   new ResizeObserver(() => paint(false)).observe(node);
+  // Drawn with the next frame, once all parts of the page stand: what is in view is then known without another layout.
+  const paintSoon = () => {
+    if (!state.isToPaint) requestAnimationFrame(() => paint(true));
+    state.isToPaint = true;
+  };
   const update = (items) => {
-    const isEmpty = state.items.length === 0;
     state.items = items;
     state.chosen = Math.min(state.chosen, items.length - 1);
     space.style.height = `${items.length * HEIGHT}px`;
     node.style.height = `${Math.min(Math.max(items.length, 1) * HEIGHT + 2, 432)}px`;
-    paint(true);
-    if (isEmpty) node.scrollTop = 0;
+    paintSoon();
   };
   // Marks a line without opening it.
   const mark = (at) => {
     state.chosen = at;
-    paint(true);
+    paintSoon();
   };
   return { node, update, choose, mark };
 }

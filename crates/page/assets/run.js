@@ -63,6 +63,7 @@ export function showRun(main, thread, turn, records) {
       const view = await get(`${threadPath(thread, "turns", turn)}/view${state.at ? `?records=${state.at}` : ""}`);
       if (state.isOver) return;
       state.size = view.all_records;
+      state.hasEnded = !state.at && ["done", "failed"].includes(view.status);
       problem.replaceChildren();
       status.replaceChildren(statusChip(view.status));
       document.title = `${thread}, turn ${turn} – planwright`;
@@ -81,9 +82,9 @@ export function showRun(main, thread, turn, records) {
     }
   };
   read();
-  // What once was does not change.
+  // What once was does not change, and neither does what is over.
   const stop = follow(thread, null, (name) => {
-    if (name !== "token" && !state.at) read();
+    if (name !== "token" && !state.at && !state.hasEnded) read();
   });
   return () => {
     state.isOver = true;

@@ -72,23 +72,25 @@ function scaleOf(timeline) {
   return { isTimed, begin, end, begins, ends, x };
 }
 
+function look(effect) {
+  return `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`;
+}
+
 // The whole run in a strip: what ran side by side stands one below the other.
 function drawStrip(timeline, scale) {
   const lanes = [];
-  const bars = timeline.map((effect) => {
+  // One shape for all bars of a look: a long run has thousands.
+  const shapes = new Map();
+  for (const effect of timeline) {
     const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
     let lane = lanes.findIndex((free) => free <= from + 0.01);
     if (lane < 0) lane = lanes.length;
-    lanes[lane] = Math.max(to, from + 1);
-    return s("rect", {
-      class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`,
-      x: from,
-      y: 4 + lane * 14,
-      width: Math.max(3, to - from),
-      height: 10,
-      rx: 1.5,
-    });
-  });
+    lanes[lane] = to;
+    const width = Math.max(3, to - from).toFixed(2);
+    const bar = `M${from.toFixed(2)} ${4 + lane * 14}h${width}v10h-${width}z`;
+    shapes.set(look(effect), (shapes.get(look(effect)) ?? "") + bar);
+  }
+  const bars = [...shapes].map(([name, d]) => s("path", { class: name, d }));
   const height = 8 + Math.max(1, lanes.length) * 14;
   return s(
     "svg",
@@ -110,7 +112,7 @@ function line(effect, scale) {
     "svg",
     { class: "line-bar", viewBox: `0 0 ${WIDE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
     s("rect", {
-      class: `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`,
+      class: look(effect),
       x: from,
       y: 5,
       width: Math.max(3, to - from),
