@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::cli_support::store::{keep_in, store};
 use crate::cli_support::{Home, ended_journal, waiting_journal};
+use crate::serve::Service;
 use rusqlite::Connection;
+use serde_json::Value;
 
 const DATABASE: &str = "data/planwright/threads.db";
 
@@ -59,6 +61,9 @@ fn told_is_damaged(home: &Home, says: &str) {
     }
     expect(&["threads", "list"], 0, "waits");
     expect(&["threads", "show", "waits"], 0, "보고서를 보낼까요?");
+    let service = Service::start(home, &["--offline"]);
+    service.refuses(("GET", "/plan/told", &Value::Null), 503, "store", says);
+    assert_eq!(service.get("/plan/waits", 200)["is_waiting_human"], true);
 }
 
 #[test]

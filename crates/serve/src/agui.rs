@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use crate::events::stream_told;
 use crate::feed::{Begin, perform_followed};
 use crate::input::{Body, Given};
 use crate::message::{Message, split};
+use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::{Service, Shared, Under};
@@ -106,7 +108,18 @@ impl RunAgentInput {
     }
 }
 
-/// Runs a turn, or answers what one waits for and goes on with it.
+/// Whether the thread waits for an answer whose time is over: the run goes on without one.
+async fn read_expired(service: &Shared, stored: &Arc<StoredThread>) -> Result<bool> {
+    let (service, stored) = (Arc::clone(service), Arc::clone(stored));
+    read(move || match service.turns_of(&stored) {
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => Ok(false),
+        turns => Ok(service.turn(&stored, turns?.0)?.open.is_some_and(|open| open.expired)),
+    })
+    .await
+}
+
+/// Runs a turn, or answers what one waits for and goes on with it. Where the time for an answer is over, it goes on
+/// without one.
 #[utoipa::path(
     post, path = "/agui", tag = "agui", request_body = RunAgentInput, params(AgUiParameters),
     responses((status = 200, body = DataEvent, content_type = "text/event-stream"), Runs)
@@ -125,6 +138,12 @@ pub(crate) async fn run_agent(
             let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
                 let go = |handle: ThreadHandle<'_>, agent: &_| handle.token(token).answer(agent, answer);
                 ChatReply::of(stored, service.go_on(stored, under, go)?)
+            };
+            perform_followed(&service, thread, Begin::Here, work).await?
+        }
+        None if read_expired(&service, &stored).await? => {
+            let work = |service: &Service, stored: &StoredThread, under: &Under<'_>| {
+                ChatReply::of(stored, service.go_on(stored, under, |handle, agent| handle.resume(agent))?)
             };
             perform_followed(&service, thread, Begin::Here, work).await?
         }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -292,22 +293,29 @@ fn usage_of(usage: Usage) -> Value {
 
 /// What a person is asked. Its id is the token of the question.
 fn interrupt(open: &Pending) -> Value {
-    let text = json!({"type": "string"});
-    let (reason, answers) = match open.effect.kind {
+    let (text, yes) = (json!({"type": "string"}), json!({"const": true}));
+    let (reason, short, answers) = match open.effect.kind {
         EffectKind::ApprovePlan { .. } => {
-            ("approve_plan", json!({"approve": {"const": true}, "reject": text}))
+            ("approve_plan", "boolean", json!({"approve": yes, "reject": text, "edit": {"type": "array"}}))
         }
         EffectKind::ApproveCall { .. } => {
-            ("approve_call", json!({"approve": {"const": true}, "reject": text}))
+            let input = json!({"type": ["string", "object"]});
+            ("approve_call", "boolean", json!({"approve": yes, "reject": text, "edit_input": input}))
         }
-        _ => ("question", json!({"response": text, "reject": text})),
+        _ => ("question", "string", json!({"response": text, "reject": text, "edit": {"type": "array"}})),
     };
-    let schema = json!({"type": "object", "properties": answers, "minProperties": 1, "maxProperties": 1});
-    let mut interrupt =
-        json!({"id": open.token, "reason": reason, "message": open.text(), "responseSchema": schema});
+    let one = json!({
+        "type": "object", "properties": answers, "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+    });
+    let mut interrupt = json!({
+        "id": open.token, "reason": reason, "message": open.text(),
+        "responseSchema": {"anyOf": [{"type": short}, one]},
+    });
     if !open.results.is_empty() {
         interrupt["metadata"] = json!({"results": open.results});
     }
+    let expires = open.expires.and_then(|at| Timestamp::from_millisecond(at.try_into().ok()?).ok());
+    expires.into_iter().for_each(|at| interrupt["expiresAt"] = json!(at.to_string()));
     interrupt
 }
 

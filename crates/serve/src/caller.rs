@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use serde_json::{Value, json};
 
 use crate::keys::{Key, Right};
-use crate::problem::{Kind, Problem, Result};
+use crate::problem::{Kind, Problem, Result, in_path};
 use planwright::journal::ThreadId;
 use planwright_app::new_thread_id;
 
@@ -101,7 +101,10 @@ impl Caller {
     /// A text without the stored names of the threads of this request.
     fn clean(&self, text: &str) -> String {
         let named = self.named().iter().map(ThreadId::to_string).collect::<Vec<_>>();
-        named.iter().fold(text.to_owned(), |text, thread| text.replace(thread, &thread[self.prefix.len()..]))
+        named.iter().fold(text.to_owned(), |text, thread| {
+            let own = &thread[self.prefix.len()..];
+            text.replace(thread, own).replace(&in_path(thread), &in_path(own))
+        })
     }
 
     /// A reply as they are told it. Only what replies are built of is looked at, never what is in a run.

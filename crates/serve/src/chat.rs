@@ -256,7 +256,11 @@ pub(crate) async fn show_plan(
 ) -> Result<Json<PlanReply>> {
     read(move || {
         let stored = service.known_thread(thread)?;
-        Ok(Json(PlanReply::of(&stored, service.last_turn(&stored)?)))
+        let turn = service.last_turn(&stored)?;
+        match &turn.problem {
+            Some(problem) => Err(Problem::new(Kind::Store, problem)),
+            None => Ok(Json(PlanReply::of(&stored, turn))),
+        }
     })
     .await
 }

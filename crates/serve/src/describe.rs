@@ -66,7 +66,8 @@ fn put_examples(paths: &mut Value) {
         let (method, path) = request.split_once(' ').expect("a method and a path");
         let responses = paths[path][method.to_lowercase()]["responses"].as_object_mut();
         for (status, response) in responses.into_iter().flatten() {
-            for (media_type, about) in response["content"].as_object_mut().into_iter().flatten() {
+            let content = response.get_mut("content").and_then(Value::as_object_mut);
+            for (media_type, about) in content.into_iter().flatten() {
                 if let Some(example) = by_type.get(media_type).filter(|_| status.starts_with('2')) {
                     about["example"] = example.clone();
                 }

@@ -48,10 +48,14 @@ pub(crate) fn stream(
     from: Position,
     items: mpsc::Receiver<Item>,
 ) -> Response {
-    let caller = caller.clone();
     let begin = json!({"thread_id": thread, "turn": from.turn});
     let begin = event("thread", &caller.tell(begin)).id(from.to_string()).retry(RETRY);
-    let mut state = (Some(begin), items);
+    stream_behind(caller, Some(begin), items)
+}
+
+/// A stream for a client that has seen its beginning, unless there is one.
+fn stream_behind(caller: &Caller, begin: Option<Event>, items: mpsc::Receiver<Item>) -> Response {
+    let (caller, mut state) = (caller.clone(), (begin, items));
     send(move |context| match state.0.take() {
         Some(begin) => Poll::Ready(Some(begin)),
         None => state.1.poll_recv(context).map(|item| Some(of_item(&caller, item?))),
@@ -187,5 +191,9 @@ pub(crate) async fn stream_events(
     }
     let how = Follow { from, only: None, stays: parameters.follow, patience: service.patience };
     let named = stored.thread.clone();
-    Ok(stream(&caller, &named, from, follow(&service, stored, watching, how)))
+    let items = follow(&service, stored, watching, how);
+    Ok(match seen {
+        Some(_) => stream_behind(&caller, None, items),
+        None => stream(&caller, &named, from, items),
+    })
 }

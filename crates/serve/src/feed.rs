@@ -98,13 +98,15 @@ pub(crate) struct News {
     pub events: Vec<(Position, Progress)>,
     /// Whether some process goes on with the thread.
     pub running: bool,
+    /// When the thread began, if it is there.
+    created: Option<u64>,
 }
 
 impl Service {
     /// Reads what is on record behind a place. A thread that is not there has nothing yet.
     pub fn news(&self, stored: &StoredThread, from: Position, only: Option<u32>) -> Result<News> {
         let Some(listed) = self.threads().store().find(&stored.thread)? else {
-            return Ok(News { events: Vec::new(), running: false });
+            return Ok(News { events: Vec::new(), running: false, created: None });
         };
         let mut events = Vec::new();
         for turn in from.turn..=only.unwrap_or(u32::MAX).min(listed.turns) {
@@ -116,7 +118,7 @@ impl Service {
                 events.extend((last > from).then_some((last, progress)));
             }
         }
-        Ok(News { events, running: listed.running })
+        Ok(News { events, running: listed.running, created: Some(listed.created) })
     }
 
     /// The place behind everything that is on record of a turn.
@@ -185,7 +187,7 @@ pub(crate) fn follow(
     // The last place is for the reason of a cut.
     let (sender, receiver) = mpsc::channel(ROOM + 1);
     let reserved = sender.clone().try_reserve_owned().ok();
-    let feed = Feed { service: Arc::clone(service), stored: Arc::new(stored), sender, how };
+    let feed = Feed { service: Arc::clone(service), stored: Arc::new(stored), sender, how, created: None };
     tokio::spawn(async move {
         if let Err(cut) = feed.tell(watching).await
             && let (Some(problem), Some(reserved)) = (cut, reserved)
@@ -201,6 +203,8 @@ struct Feed {
     stored: Arc<StoredThread>,
     sender: mpsc::Sender<Item>,
     how: Follow,
+    /// When the thread began that is followed: another may come under its name.
+    created: Option<u64>,
 }
 
 /// Why a stream ends before its end: nothing, if the reader went away.
@@ -279,6 +283,10 @@ impl Feed {
         let (service, stored) = (Arc::clone(&self.service), Arc::clone(&self.stored));
         let Follow { from, only, .. } = self.how;
         let news = read(move || service.news(&stored, from, only)).await.map_err(Some)?;
+        if self.created.is_some() && self.created != news.created {
+            return Err(Some(Problem::new(Kind::NoThread, "the thread was deleted")));
+        }
+        self.created = news.created;
         for (position, progress) in news.events {
             self.send(Item::Event(position, progress)).await?;
             self.how.from = position;

@@ -28,6 +28,7 @@ pub(crate) struct Guard {
     is_loopback: bool,
     origins: Vec<HeaderValue>,
     arrives_within: Duration,
+    max_body_bytes: usize,
     max_reply_bytes: u64,
     wrong: Failures,
     rates: Option<Rates>,
@@ -69,6 +70,7 @@ impl Guard {
             is_loopback,
             origins,
             arrives_within: options.arrives_within,
+            max_body_bytes: options.max_body_bytes,
             max_reply_bytes: options.max_reply_bytes,
             wrong: Failures::default(),
             rates: options.max_requests.or(usual).map(Rates::per_minute),
@@ -185,6 +187,10 @@ impl Guard {
 
     /// The request once it has arrived whole.
     async fn whole(&self, request: Request) -> Result<Request> {
+        let most = self.max_body_bytes;
+        if request.body().size_hint().lower() > most as u64 {
+            return Err(Problem::new(Kind::TooLarge, format!("the body may have at most {most} bytes")));
+        }
         let (parts, body) = request.into_parts();
         let arriving = Bytes::from_request(Request::from_parts(parts.clone(), body), &());
         let late = |_| Problem::new(Kind::Late, "the request took too long to arrive");

@@ -82,8 +82,8 @@ pub(crate) struct CompletionRequest {
     /// The agent.
     #[schema(example = json!(planwright::agents::DEFAULT))]
     model: String,
-    /// What was said, with the question last. The messages of the user and the assistant before it are the turn's
-    /// history, unless a thread is named, which has its own. Those of a system are left out.
+    /// What was said, with the question last. The messages of the user and the assistant before it are the history
+    /// of a thread that begins with it. Those of a system are left out.
     messages: Vec<Message>,
     /// Whether the answer is streamed.
     #[serde(default)]
@@ -152,9 +152,9 @@ pub(crate) async fn complete(
     request.check()?;
     let (question, history) = split(&request.messages)?;
     service.check_length("$.messages", &question)?;
-    let (thread, history) = match &request.metadata.unwrap_or_default().thread_id {
-        Some(name) => (caller.thread("$.metadata.thread_id", name)?, Vec::new()),
-        None => (caller.new_thread()?, history),
+    let thread = match &request.metadata.unwrap_or_default().thread_id {
+        Some(name) => caller.thread("$.metadata.thread_id", name)?,
+        None => caller.new_thread()?,
     };
     let shown = caller.show(&thread);
     let (known, name, agent) = (service.clone(), request.model.clone(), request.model.clone());

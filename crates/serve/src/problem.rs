@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use planwright::driver::Stopped;
 use planwright::journal::{JournalErrorKind, StoreError, ThreadId};
 use planwright::ports::Cause;
@@ -58,7 +59,7 @@ impl Problem {
 
     /// The problem of a thread, whose name the hint has.
     pub fn of_thread(self, thread: &ThreadId) -> Self {
-        let hint = self.hint.map(|hint| hint.replace("{thread_id}", thread.as_str()));
+        let hint = self.hint.map(|hint| hint.replace("{thread_id}", &in_path(thread.as_str())));
         Problem { hint, ..self }
     }
 
@@ -69,6 +70,14 @@ impl Problem {
     pub fn retry_after(self, seconds: u64) -> Self {
         Problem { retry_after: Some(seconds), ..self }
     }
+}
+
+/// What a name is not written with in a path (RFC 3986, 3.3).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// A name as a part of a path.
+pub(crate) fn in_path(name: &str) -> String {
+    utf8_percent_encode(name, ESCAPED).to_string()
 }
 
 /// What can go wrong.

@@ -21,7 +21,7 @@ pub(crate) struct ChatReply {
     agent: String,
     /// The answer, or in words why there is none.
     result: Option<String>,
-    /// Why there is no answer.
+    /// Why there is no answer, or why none is waited for any more.
     error: Option<String>,
     /// What a person is asked.
     question: Option<String>,
@@ -72,13 +72,19 @@ impl ChatReply {
             earlier.into_iter().flat_map(|(question, answer)| [question, answer]).collect();
         messages.push(turn.question);
         messages.extend(question.clone().or_else(|| turn.result.clone()));
+        let expired = turn.open.as_ref().filter(|open| open.expired).map(|open| {
+            format!(
+                "the time for an answer is over, and the thread, resumed, goes on without one: {}",
+                open.text()
+            )
+        });
         Ok(ChatReply {
             status: status.to_owned(),
             thread_id: stored.thread.to_string(),
             turn: turn.turn,
             agent: turn.agent,
             result: turn.result,
-            error: turn.error,
+            error: turn.error.or(expired),
             token: open.map(|open| open.token.clone()),
             question,
             messages,

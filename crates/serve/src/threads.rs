@@ -85,9 +85,11 @@ pub(crate) async fn cancel_thread(
         let open = service.last_turn(&stored)?.open;
         if let Some(doubt) = open.filter(planwright_app::Pending::is_doubt) {
             return Err(Problem::new(Kind::InDoubt, doubt.text())
-                .hint("POST /threads/{thread_id}/resolve says what became of it"));
+                .hint("POST /threads/{thread_id}/resolve says what became of it")
+                .of_thread(&stored.thread));
         }
-        stored.threads.at(&stored.thread).cancel(request.reason, &service.keys)?;
+        let cancelled = stored.threads.at(&stored.thread).cancel(request.reason, &service.keys);
+        cancelled.map_err(|stopped| Problem::from(stopped).of_thread(&stored.thread))?;
         Ok(Json(service.last_turn(&stored)?))
     })
     .await

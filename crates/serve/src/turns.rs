@@ -1,6 +1,6 @@
 //! The turns of a thread as resources: each with its records, its trace and as a fixture; and what all have spent.
 
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::extract::State;
@@ -102,8 +102,8 @@ pub(crate) async fn make_fixture(State(service): State<Shared>, of: TurnOf) -> R
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ViewParameters {
     /// After how many records the turn is shown; after all where nothing else is named.
-    #[param(required = false, value_type = u64, minimum = 1)]
-    records: Option<NonZeroUsize>,
+    #[param(required = false, value_type = u64, minimum = 1, maximum = 4294967295_u32)]
+    records: Option<NonZeroU32>,
 }
 
 /// A turn as a page draws it: its plan, its timeline with each request and answer, its phase graph.
@@ -116,7 +116,7 @@ pub(crate) async fn view_turn(
     of: TurnOf,
     Given(parameters): Given<ViewParameters>,
 ) -> Result<Json<RunView>> {
-    read(move || Ok(Json(of.view(&service, parameters.records.map(NonZeroUsize::get))?))).await
+    read(move || Ok(Json(of.view(&service, parameters.records.map(|records| records.get() as usize))?))).await
 }
 
 #[derive(Deserialize, IntoParams)]

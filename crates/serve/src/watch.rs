@@ -135,8 +135,8 @@ impl<'a> Watched<'a> {
 
     /// The run came to an end or a stop.
     pub fn end<T: Told>(self, done: &Result<T, Problem>) {
-        // Where it was not known whose run it is, none began.
-        if self.agent.get().is_none() {
+        // What was refused began no run.
+        if self.turn.get() == 0 {
             return;
         }
         let told = done.as_ref().map(Told::told);
@@ -215,7 +215,12 @@ impl Observer for Watched<'_> {
                 }
                 debug!(request_id = self.request, thread = self.stored.thread.as_str(), phase = %phase, "phase");
             }
-            Signal::Traced(TraceLine::ReplanTrigger { .. }) => self.watch.figures.count_replan(self.agent()),
+            Signal::Traced(line) => {
+                self.find_turn();
+                if matches!(line, TraceLine::ReplanTrigger { .. }) {
+                    self.watch.figures.count_replan(self.agent());
+                }
+            }
             _ => {}
         }
         self.live.notice(signal);

@@ -3,7 +3,7 @@
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
 use crate::journal::{Asked, Record, RunStatus, Store, StoreError, ThreadId, fold};
-use crate::machine::{Event, Turn};
+use crate::machine::{Event, Speaker, Turn};
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first, five at a time.
 pub const MAX_TURNS: usize = 20;
@@ -81,6 +81,32 @@ pub fn history_until(
     thread: &ThreadId,
     turns: u32,
 ) -> Result<Vec<(String, String)>, StoreError> {
+    look_back(store, thread, turns).map(|(said, _)| said)
+}
+
+/// What a turn that comes next remembers: what was said before the thread began, as long as its first turn is
+/// remembered and there is room for it, and the turns.
+pub(super) fn remember(store: &dyn Store, thread: &ThreadId) -> Result<Vec<Turn>, StoreError> {
+    let (said, room) = look_back(store, thread, turns_of(store, thread)?)?;
+    let mut remembered = Vec::new();
+    if let Some(room) = room {
+        let before = fold(store.records(thread, 0)?)?.state.task.input.history;
+        let bytes: usize = before.iter().map(|turn| turn.content.len()).sum();
+        remembered.extend(before.into_iter().filter(|_| bytes <= room));
+    }
+    for (question, answer) in said {
+        remembered.push(Turn { role: Speaker::User, content: question });
+        remembered.push(Turn { role: Speaker::Assistant, content: answer });
+    }
+    Ok(remembered)
+}
+
+/// The history before a turn, and how many bytes there is room for besides if it goes back to the first.
+fn look_back(
+    store: &dyn Store,
+    thread: &ThreadId,
+    turns: u32,
+) -> Result<(Vec<(String, String)>, Option<usize>), StoreError> {
     let first = turns.saturating_sub(MAX_TURNS as u32).next_multiple_of(FORGOTTEN);
     let (mut answered, mut bytes) = (Vec::new(), 0);
     for turn in (first..turns).rev() {
@@ -97,7 +123,8 @@ pub fn history_until(
         }
         answered.push((turn, said));
     }
-    Ok(answered.into_iter().rev().map(|(_, said)| said).collect())
+    let room = MAX_HISTORY_BYTES.checked_sub(bytes).filter(|_| first == 0);
+    Ok((answered.into_iter().rev().map(|(_, said)| said).collect(), room))
 }
 
 /// The last of what was said, as far as it can be remembered.

@@ -1,6 +1,6 @@
 //! One thread: asked, resumed, answered, resolved, cancelled under its lease.
 
-use super::earlier::{bound, find_asked, history};
+use super::earlier::{bound, find_asked, remember};
 use crate::driver::agent::Agent;
 use crate::driver::environment::CancelToken;
 use crate::driver::human_input::{Resolution, find_spent};
@@ -11,7 +11,7 @@ use crate::journal::{
     Asked, Claim, Journal, JournalError, JournalErrorKind, Lease, Record, RunStatus, Store, StoreError,
     ThreadId, fold,
 };
-use crate::machine::{HumanAnswer, Input, Speaker, Turn};
+use crate::machine::{HumanAnswer, Input};
 use crate::ports::{Observer, Secret};
 use crate::spec::Memory;
 
@@ -103,7 +103,7 @@ impl<'a> ThreadHandle<'a> {
     }
 
     /// Asks a whole input as a new turn. Where the agent remembers, the history of the input is what was said before
-    /// the thread began, as far as that can be remembered; a later turn has the thread's own instead.
+    /// the thread began, as far as that can be remembered; a later turn has that and the thread's own.
     ///
     /// # Errors
     /// As [`ask`](ThreadHandle::ask).
@@ -142,10 +142,7 @@ impl<'a> ThreadHandle<'a> {
             }
         }
         if remembers && turns > 0 {
-            let turns = history(self.store, self.thread)?.into_iter();
-            let turns = turns
-                .flat_map(|(question, answer)| [(Speaker::User, question), (Speaker::Assistant, answer)]);
-            input.history = turns.map(|(role, content)| Turn { role, content }).collect();
+            input.history = remember(self.store, self.thread)?;
         }
         self.run(&mut leased, turns, agent, input)
     }

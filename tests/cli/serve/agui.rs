@@ -141,6 +141,27 @@ fn question_is_an_interrupt_that_the_next_run_answers() {
 }
 
 #[test]
+fn run_goes_on_where_the_time_for_an_answer_is_over() {
+    let home = Home::new();
+    let spec = planwright::agents::source("supervised").unwrap();
+    let spec = spec.replace("[limits]", "[limits]\nanswer_seconds = 1");
+    let spec = home.write("hasty.toml", &spec).display().to_string();
+    let service = Service::start(&home, &["--offline", "--agent", &spec]);
+    let asks = input("t", "Compare both offers, and ask me before you conclude.");
+    let events = run(&service, "/agui", &asks);
+    let interrupt = &events.last().unwrap()["outcome"]["interrupts"][0];
+    assert!(interrupt["expiresAt"].as_str().unwrap().ends_with('Z'), "{interrupt}");
+    while service.get("/threads/t", 200)["turns"][0]["open"]["expired"] != json!(true) {
+        std::thread::yield_now();
+    }
+    let told = service.post("/chat", &json!({"message": SUM, "thread_id": "t"}), 200);
+    assert!(told["error"].as_str().unwrap().contains("the time for an answer is over"), "{told}");
+    let last = run(&service, "/agui", &asks).pop().unwrap();
+    assert_ne!(last["outcome"]["type"], "interrupt", "{last}");
+    assert_ne!(service.get("/threads/t", 200)["turns"][0]["status"], "waiting");
+}
+
+#[test]
 fn what_fails_ends_in_an_error_and_what_cannot_begin_is_a_problem() {
     let home = Home::new();
     let model = Server::answering(std::iter::repeat_n(Answer::reply("no plan"), 9));

@@ -32,6 +32,7 @@ fn description_of_the_interface_and_what_is_served_agree() {
             let posts_nothing = ["/threads/{thread_id}/resume"].contains(&path.as_str());
             assert_eq!(about["requestBody"].is_null(), method != "post" || posts_nothing, "{method} {path}");
             for (status, response) in about["responses"].as_object().unwrap() {
+                assert!(response.get("content").is_none_or(serde_json::Value::is_object), "{status} {path}");
                 let media_types = response["content"].as_object();
                 assert_eq!(media_types.is_none(), status == "204", "{status} {path}");
                 for (media_type, described) in media_types.into_iter().flatten() {

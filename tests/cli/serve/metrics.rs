@@ -32,6 +32,9 @@ fn runs_calls_tokens_money_and_refusals_are_counted() {
     let service = Service::start(&home, &["--config", &config, "--base-url", &url, "--model", "m"]);
     service.post("/chat", &json!({"message": SUM, "thread_id": "t"}), 200);
     service.get("/threads/none", 404);
+    // What is refused is no run, and neither is a look at one that has ended.
+    service.post("/threads/t/resume", &Value::Null, 200);
+    service.post("/hitl/resume", &json!({"thread_id": "t", "response": "yes"}), 409);
     assert_eq!(service.send("GET", "/threads", "", &[("origin", "http://rebound.example")]).0, 403);
     has(
         &figures(&service),

@@ -71,7 +71,7 @@ fn agents_are_models_and_a_completion_tells_the_answer_the_thread_and_what_was_s
 }
 
 #[test]
-fn earlier_messages_are_the_history_of_a_turn_unless_its_thread_has_its_own() {
+fn earlier_messages_are_the_history_of_a_thread_that_begins_with_them() {
     let home = Home::new();
     let model = Server::answering(std::iter::repeat_n(Answer::reply("아무 말"), 40));
     let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
@@ -101,6 +101,13 @@ fn earlier_messages_are_the_history_of_a_turn_unless_its_thread_has_its_own() {
     assert_eq!(reply["id"], "chatcmpl-대화-2");
     let last = shown(model.count() - 1);
     assert!(asked < model.count() && last.contains("하나") && !last.contains("지우"), "{last}");
+    // What came before the first turn is remembered with it.
+    named["metadata"] = json!({"thread_id": "옛 대화"});
+    service.post(PATH, &named, 200);
+    named["messages"] = json!([{"role": "user", "content": "셋"}]);
+    service.post(PATH, &named, 200);
+    let last = shown(model.count() - 1);
+    assert!(last.contains("지우") && last.find("지우") < last.find("둘"), "{last}");
 }
 
 #[test]
