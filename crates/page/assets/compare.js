@@ -267,7 +267,25 @@ function detail(row, sides) {
       before !== after,
     );
   };
-  return h("section", { class: "card stack", "aria-labelledby": title.id }, title, names.map(part));
+  return h("section", { class: "card stack", "aria-labelledby": title.id }, title, spent(row), names.map(part));
+}
+
+// What each side took, which makes no difference by itself.
+function spent({ a, b }) {
+  const facts = (side) => [
+    typeof side.ms === "number" ? duration(side.ms) : null,
+    side.tokens ? `${count(side.tokens.input_tokens + side.tokens.output_tokens)} tokens` : null,
+    side.cost ? `cost ${side.cost}` : null,
+  ];
+  const told = [
+    ["One", a],
+    ["Other", b],
+  ].map(([name, side]) => [name, (side ? facts(side) : []).filter(Boolean)]);
+  return h(
+    "p",
+    { class: "quiet" },
+    told.filter(([, said]) => said.length).map(([name, said]) => `${name}: ${said.join(", ")}. `),
+  );
 }
 
 function requestOf(view, at) {
