@@ -151,3 +151,26 @@ fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
     refuses("[roles.poet]\nmodel = \"a\"", &["poet", "planner"]);
     refuses("[models.a]\napi_key = \"sk-1\"", &["api_key"]);
 }
+
+#[test]
+fn models_and_tools_go_through_the_proxy_of_the_settings() {
+    let (home, proxy) = (Home::new(), Server::answering([Answer::error(407, "who are you?")]));
+    let to = |base_url: &str| {
+        format!("proxy = {:?}\nbase_url = {base_url:?}\nmodel = \"m\"\nwiki_url = \"http://wiki.example/w\"\n", proxy.origin())
+    };
+    home.write("c.toml", &to("http://model.example/v1"));
+    let said = home.check(&["run", "--config", "c.toml", SUM], 3);
+    said.complains(&[&format!("the proxy 127.0.0.1:{}", proxy.port()), "407"]);
+    assert_eq!(proxy.count(), 1);
+    // This machine is reached without it.
+    let plan = r#"{"goal": "g", "steps": [{"tool": "wiki", "input": "Seoul"}, {"tool": "final_answer", "input": "say it"}]}"#;
+    let model = Server::answering([Answer::reply(plan), Answer::reply(GOOD), Answer::reply("서울")]);
+    home.write("c.toml", &to(&model.url()));
+    let mut run = home.program();
+    let _ = run.args(["run", "--config", "c.toml", "--max-replans", "0", "Seoul?"]).output().unwrap();
+    assert!(model.count() > 0 && proxy.count() > 1, "{} asked, {} through the proxy", model.count(), proxy.count());
+    assert!(proxy.seen()[1..].iter().all(|seen| seen.target.contains("wiki.example")), "{:?}", proxy.seen());
+    home.write("c.toml", "proxy = \"http://user:hunter2@proxy.example\"\nbase_url = \"http://x.example\"\nmodel = \"m\"\n");
+    let said = home.check(&["run", "--config", "c.toml", SUM], 2);
+    assert!(!said.stderr.contains("hunter2"), "{}", said.stderr);
+}

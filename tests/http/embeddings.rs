@@ -2,9 +2,8 @@
 //! answers, and that nothing odd comes out as a vector.
 
 use planwright::ports::{Embedder, Secret};
-use planwright_http::Embeddings;
+use planwright_http::{Embeddings, Network};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::time::Duration;
 
 use super::support::{Answer, Seen, Server};
@@ -194,7 +193,11 @@ fn further_headers_are_sent_and_a_stop_ends_the_tries() {
         header(client(&server).0).secrets().contains(&Secret::new("geheim")),
         "nothing that is kept holds it"
     );
-    assert!(client(&server).0.trust(Path::new("no such file")).is_err());
+    let refuses = |network: Network| client(&server).0.through(&network).unwrap_err().message;
+    refuses(Network { ca_file: Some("no such file".into()), ..Network::default() });
+    let proxy = Some("http://user:hunter2@proxy.example:3128".to_owned());
+    let refused = refuses(Network { proxy, ..Network::default() });
+    assert!(refused.contains("a user name") && !refused.contains("hunter2"), "{refused}");
 
     let server = Server::answering([Answer::error(503, "busy"), Answer::error(503, "busy")]);
     let asked = || server.count() > 0;

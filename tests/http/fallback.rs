@@ -1,7 +1,7 @@
 //! Several servers: who is asked after whom, and who is said to have answered.
 
 use planwright::machine::ModelReply;
-use planwright::ports::{Cause, Model, ModelError, Secret};
+use planwright::ports::{Cause, Model, ModelError, RetrySink, Secret};
 use planwright::spec::RequestFrame;
 use planwright_http::{Anthropic, Fallback, ModelConfig, OpenAi, Retry};
 use serde_json::json;
@@ -69,7 +69,7 @@ fn all_that_failed_are_named_where_none_answers() {
 #[test]
 fn words_of_a_server_that_broke_off_are_void_only_where_that_is_told() {
     let broken = || Server::answering([Answer::broken_chunks([event("반")])]);
-    let ask = |told: Option<&dyn Fn(&planwright::ports::Unanswered, u32, std::time::Duration)>| {
+    let ask = |told: Option<RetrySink<'_>>| {
         let (first, (second, model)) = (broken(), backup("둘째"));
         let both = Fallback::new("main", openai(&first)).or("backup", model);
         let mut pieces = Vec::new();

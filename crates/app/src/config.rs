@@ -14,7 +14,7 @@ use crate::provider::{ModelTable, Provider, RoleTable};
 use planwright::journal::Durability;
 use planwright::ports::Secret;
 use planwright::spec::{Price, RoleName};
-use planwright_http::{StructuredOutput, credentials, is_credential};
+use planwright_http::{Network, StructuredOutput, credentials, is_credential};
 
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
@@ -71,6 +71,7 @@ pub(crate) struct ConfigFile {
     pub connect_timeout_seconds: Option<NonZeroU64>,
     pub max_response_bytes: Option<NonZeroUsize>,
     pub ca_file: Option<PathBuf>,
+    pub proxy: Option<String>,
     /// The variables that hold the values of further headers, by the names of the headers.
     pub headers: BTreeMap<String, String>,
     pub idle_timeout_seconds: Option<NonZeroU64>,
@@ -140,6 +141,11 @@ impl ConfigFile {
         let headers = headers.filter(|(name, _)| is_credential(name));
         let headers = headers.filter_map(|(_, name)| value(name)).flat_map(|value| credentials(&value));
         names.filter_map(value).map(Secret::new).chain(headers).collect()
+    }
+
+    /// How every client gets to its server.
+    pub fn network(&self) -> Network {
+        Network { ca_file: self.ca_file.clone(), proxy: self.proxy.clone() }
     }
 
     /// Loads the configuration file of this call. One that is asked for must exist.

@@ -69,7 +69,7 @@ fn open_one(
         api_key: server.key.clone().unwrap_or(usual.api_key),
         headers: server.headers.clone(),
         extra: server.request.clone(),
-        ca_file: file.ca_file.clone(),
+        network: file.network(),
         structured_output: server.structured_output.unwrap_or(usual.structured_output),
         call_timeout: file.call_timeout_seconds.map_or(usual.call_timeout, seconds),
         connect_timeout: file.connect_timeout_seconds.map_or(usual.connect_timeout, seconds),

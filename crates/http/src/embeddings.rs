@@ -4,7 +4,6 @@
 //! **Invariant:** there is one finite vector for each text, in the order of the texts, all of one
 //! length; anything else that a server says is an error.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use planwright::ports::{Embedder, Secret, ToolError, ToolErrorKind};
 
-use crate::client::{Client, Endpoint, Request, Retry, parse_endpoint};
+use crate::client::{Client, Endpoint, Network, Request, Retry, parse_endpoint};
 
 const MAX_TEXTS: usize = 10_000;
 const MAX_TEXT_BYTES: usize = 128 << 10;
@@ -69,12 +68,12 @@ impl Embeddings {
         Ok(self)
     }
 
-    /// Trusts the certificates of a file, in PEM, instead of the usual ones.
+    /// Trusts these certificates and goes through this proxy.
     ///
     /// # Errors
-    /// If the file holds none.
-    pub fn trust(mut self, file: &Path) -> Result<Self, ToolError> {
-        self.client.trust(file).map_err(ToolError::input)?;
+    /// If the file holds no certificate, or the address is none of a proxy.
+    pub fn through(mut self, network: &Network) -> Result<Self, ToolError> {
+        self.client.go_through(network).map_err(ToolError::input)?;
         Ok(self)
     }
 

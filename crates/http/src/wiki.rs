@@ -7,7 +7,7 @@ use serde_json::Value;
 use planwright::contract::{Source, ToolContract};
 use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
 
-use crate::client::{Client, DEFAULT_TIMEOUT, Retry, parse_address};
+use crate::client::{Client, DEFAULT_TIMEOUT, Network, Retry, parse_address};
 
 /// Where the articles are unless set; `{lang}` is `ko` or `en`.
 const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
@@ -52,6 +52,15 @@ impl MediaWiki {
             _ => "/w/api.php",
         };
         Ok(MediaWiki { base: format!("{base}{end}"), client: Client::new() })
+    }
+
+    /// Trusts these certificates and goes through this proxy.
+    ///
+    /// # Errors
+    /// If the file holds no certificate, or the address is none of a proxy.
+    pub fn through(mut self, network: &Network) -> Result<Self, ToolError> {
+        self.client.go_through(network).map_err(ToolError::input)?;
+        Ok(self)
     }
 
     /// Sets how often and how patiently a failed request is made again.

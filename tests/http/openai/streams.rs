@@ -117,6 +117,8 @@ fn stream_that_falls_silent_is_given_up_before_the_whole_time_is_up() {
     let error = unanswered(outcome, Cause::Timeout);
     assert!(error.message.contains("nothing more of the answer within 300ms"), "{error}");
     assert_eq!((pieces.concat().as_str(), error.tries), ("가", 1));
+    let (_, outcome) = idle(Answer::broken_chunks(["{\"choices\": "]).hanging());
+    assert_eq!(unanswered(outcome, Cause::Timeout).tries, 6, "a body that is no stream, too");
     // A comment keeps the stream alive, and the wait for its beginning is another matter.
     let ping = || ": ping\n".to_owned();
     let events = [event("가"), ping(), ping(), ping(), finish("stop"), DONE.into()];

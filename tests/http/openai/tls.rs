@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use planwright::machine::ModelReply;
 use planwright::ports::Cause;
-use planwright_http::{ModelConfig, OpenAi};
+use planwright_http::{ModelConfig, Network, OpenAi};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -51,7 +51,8 @@ fn serve() -> String {
 }
 
 fn trusting(address: &str, ca_file: Option<PathBuf>) -> ModelConfig {
-    ModelConfig { ca_file, ..ModelConfig::new(address, "m") }
+    let network = Network { ca_file, ..Network::default() };
+    ModelConfig { network, ..ModelConfig::new(address, "m") }
 }
 
 #[test]

@@ -5,12 +5,13 @@
 //! key, whatever a server echoes, and nothing is read beyond its limit, compressed or not.
 
 mod address;
-mod certificates;
 mod error;
+mod network;
 mod response;
 mod retry;
 
 pub use address::show_address;
+pub use network::Network;
 pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
 pub(crate) use error::{AttemptError, ServerError, Stage};
 pub(crate) use response::{Event, Response, parse_json};
@@ -20,7 +21,6 @@ pub(crate) use retry::{detach, wait};
 use std::borrow::Cow;
 use std::fmt;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
@@ -31,8 +31,8 @@ use ureq::http::{Request as HttpRequest, Response as HttpResponse, Uri};
 use ureq::tls::RootCerts;
 use ureq::{Agent, AsSendBody, Body, Proxy};
 
-use self::certificates::{open_agent, read_certificates};
 use self::error::Bounds;
+use self::network::{find_roots, open_agent, read_certificates};
 use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Cause, Secret, ToolCall, ToolError};
@@ -47,6 +47,7 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub struct Client {
     agent: Agent,
+    roots: RootCerts,
     /// What is wrong with the certificates of the environment, which only a request with TLS needs.
     certificates: Result<(), String>,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -76,17 +77,10 @@ pub(crate) struct Request<'a> {
 impl Client {
     /// A client that trusts the certificates in the file that `SSL_CERT_FILE` names, else the usual ones.
     pub(crate) fn new() -> Self {
-        let named = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty());
-        let trusted = named.map(|path| {
-            read_certificates(path.as_ref()).map_err(|problem| format!("SSL_CERT_FILE: {problem}"))
-        });
-        let (roots, certificates) = match trusted {
-            Some(Ok(roots)) => (roots, Ok(())),
-            Some(Err(problem)) => (RootCerts::WebPki, Err(problem)),
-            None => (RootCerts::WebPki, Ok(())),
-        };
+        let (roots, certificates) = find_roots();
         Client {
-            agent: open_agent(roots),
+            agent: open_agent(roots.clone(), None),
+            roots,
             certificates,
             headers: Vec::new(),
             hidden: Vec::new(),
@@ -137,10 +131,12 @@ impl Client {
         Ok(())
     }
 
-    /// Trusts the certificates of a file instead of the usual ones.
-    pub(crate) fn trust(&mut self, file: &Path) -> Result<(), String> {
-        self.agent = open_agent(read_certificates(file)?);
-        self.certificates = Ok(());
+    /// Gets to its server this way.
+    pub(crate) fn go_through(&mut self, network: &Network) -> Result<(), String> {
+        if let Some(file) = &network.ca_file {
+            (self.roots, self.certificates) = (read_certificates(file)?, Ok(()));
+        }
+        self.agent = open_agent(self.roots.clone(), network.open_proxy()?);
         Ok(())
     }
 
@@ -298,11 +294,12 @@ impl Client {
             |_, _, _| {},
             stop,
             |left| {
-                let mut response = self.send(request, left, budget, stop)?;
+                let response = self.send(request, left, budget, stop)?;
                 if !response.is_success() {
                     return Err(self.read_error(response, stop));
                 }
-                let bytes = detach(stop, move || response.read_all())??;
+                // The time of a call is short, and bounds the whole.
+                let bytes = response.read_within(Duration::MAX, stop)?;
                 parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
             },
         );

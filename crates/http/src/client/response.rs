@@ -2,13 +2,15 @@
 //! events as they come.
 
 use std::io::{self, BufRead, BufReader, Read, Take};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::{HeaderMap, Response as HttpResponse};
 use ureq::{Body, BodyReader};
 
 use super::error::{AttemptError, Bounds};
+use super::retry::wait;
 
 /// Most characters of a request's id.
 const MAX_ID_CHARS: usize = 100;
@@ -67,10 +69,39 @@ impl Response {
         }
     }
 
-    pub(crate) fn read_all(&mut self) -> Result<Vec<u8>, AttemptError> {
+    /// Reads the whole body on a thread of its own; `idle` is the longest time between two pieces of it.
+    pub(crate) fn read_within(
+        mut self,
+        idle: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, AttemptError> {
+        let (bounds, (sender, pieces)) = (self.bounds, channel());
+        let read = move || {
+            while let Some(piece) = self.read_piece().transpose() {
+                let is_last = piece.is_err();
+                if sender.send(piece).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("planwright-body".to_owned()).spawn(read);
+        thread.map_err(|error| explain(error, bounds))?;
         let mut bytes = Vec::new();
-        self.reader.read_to_end(&mut bytes).map_err(|error| explain(error, self.bounds))?;
-        self.check_size().map(|()| bytes)
+        loop {
+            match wait(&pieces, idle, stop) {
+                Ok(piece) => bytes.extend(piece?),
+                Err(RecvTimeoutError::Disconnected) => return Ok(bytes),
+                Err(RecvTimeoutError::Timeout) if stop() => return Err(AttemptError::stopped()),
+                Err(RecvTimeoutError::Timeout) => return Err(AttemptError::idle(idle)),
+            }
+        }
+    }
+
+    /// Reads what is there; `None` at the end.
+    fn read_piece(&mut self) -> Result<Option<Vec<u8>>, AttemptError> {
+        let piece = self.reader.fill_buf().map_err(|error| explain(error, self.bounds))?.to_vec();
+        self.reader.consume(piece.len());
+        if piece.is_empty() { self.check_size().map(|()| None) } else { Ok(Some(piece)) }
     }
 
     /// Reads what can be read of a server's words about an error: some are better than none.

@@ -1,13 +1,12 @@
 //! What a client of a model's server is told.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::dialect::StructuredOutput;
-use crate::client::{Retry, show_address};
+use crate::client::{Network, Retry, show_address};
 use planwright::ports::Secret;
 
 /// The settings of a model behind a server: an [`OpenAi`](crate::OpenAi), an [`Anthropic`](crate::Anthropic) or a
@@ -24,13 +23,13 @@ pub struct ModelConfig {
     pub headers: Vec<(String, Secret)>,
     /// Members to add to every request as they are: `thinking`, `reasoning`, `service_tier`.
     pub extra: Map<String, Value>,
-    /// A file of certificates in PEM to trust instead of the usual ones. `SSL_CERT_FILE` names one for every client.
-    pub ca_file: Option<PathBuf>,
+    /// Certificates to trust, and a proxy, in place of those of the environment.
+    pub network: Network,
     /// How long one try may take to connect. 10 s unless set.
     pub connect_timeout: Duration,
     /// How long one try may take, from looking up the name to the last byte. 300 s unless set.
     pub call_timeout: Duration,
-    /// The longest time between two lines of a stream that has begun. 120 s unless set.
+    /// The longest time between two pieces of an answer that has begun. 120 s unless set.
     pub idle_timeout: Duration,
     /// How often and how patiently a request is tried again while its failures may pass.
     pub retry: Retry,
@@ -49,7 +48,7 @@ impl ModelConfig {
             api_key: Secret::new(""),
             headers: Vec::new(),
             extra: Map::new(),
-            ca_file: None,
+            network: Network::default(),
             connect_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(300),
             idle_timeout: Duration::from_secs(120),

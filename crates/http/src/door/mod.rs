@@ -60,9 +60,7 @@ impl<P: Protocol> Door<P> {
         for (name, value) in &config.headers {
             client.add_header(name, value.expose()).map_err(refused(Cause::Authentication))?;
         }
-        if let Some(file) = &config.ca_file {
-            client.trust(file).map_err(refused(Cause::Connection))?;
-        }
+        client.go_through(&config.network).map_err(refused(Cause::Connection))?;
         client.retry = config.retry.clone();
         client.connect_timeout = config.connect_timeout;
         client.max_response_bytes = config.max_response_bytes;

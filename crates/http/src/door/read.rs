@@ -26,13 +26,13 @@ pub(super) fn read_reply<P: Protocol>(
     stop: &dyn Fn() -> bool,
 ) -> Result<ModelReply, AttemptError> {
     let unreadable = |bytes: &[u8]| client.explain_unreadable(P::ANSWER, bytes);
-    let (start, mut response) = detach(stop, move || (response.peek(), response))?;
+    let (start, response) = detach(stop, move || (response.peek(), response))?;
     let start = start?;
     // `data:`, `event:`, `id:`, `retry:`, a comment, or a byte-order mark before them.
     let is_stream = matches!(start.first(), Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xEF));
     let mut draft = P::Draft::begin(frame, is_stream);
     if !is_stream {
-        let bytes = detach(stop, move || response.read_all())??;
+        let bytes = response.read_within(idle, stop)?;
         let value: Value = parse_json(&bytes).map_err(|_| unreadable(&bytes))?;
         draft.add(client, &value, &mut sink)?;
         return if draft.has_reply() { draft.finish() } else { Err(unreadable(&bytes)) };

@@ -1,0 +1,67 @@
+//! How a client gets to its server: whom it trusts, and through whom it goes.
+
+use std::path::{Path, PathBuf};
+
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Proxy};
+
+use super::address::{parse_address, show_address};
+
+/// How a client gets to its server, in place of what the environment says.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// A file of certificates in PEM to trust instead of the usual ones. `SSL_CERT_FILE` names one for every client.
+    pub ca_file: Option<PathBuf>,
+    /// The address of a proxy, without a password: `http://proxy.example:3128`. `HTTPS_PROXY` and `HTTP_PROXY` name
+    /// those for every client, `NO_PROXY` what is reached without. This machine always is.
+    pub proxy: Option<String>,
+}
+
+impl Network {
+    pub(super) fn open_proxy(&self) -> Result<Option<Proxy>, String> {
+        let open = |address: &String| {
+            // A user name or a password in it is refused, and not shown.
+            parse_address(address)?;
+            Proxy::new(address.trim()).map_err(|error| format!("the proxy {}: {error}", show_address(address)))
+        };
+        self.proxy.as_ref().map(open).transpose()
+    }
+}
+
+/// An agent that trusts these, and that follows no redirect by itself.
+pub(super) fn open_agent(roots: RootCerts, proxy: Option<Proxy>) -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .user_agent(concat!("planwright/", env!("CARGO_PKG_VERSION")));
+    // Without one, that of the environment stays.
+    let config = proxy.into_iter().fold(config, |config, proxy| config.proxy(Some(proxy)));
+    config.build().new_agent()
+}
+
+/// The certificates in the file that `SSL_CERT_FILE` names, else the usual ones; and what is wrong with that file.
+pub(super) fn find_roots() -> (RootCerts, Result<(), String>) {
+    let named = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty());
+    match named.map(|path| read_certificates(path.as_ref())) {
+        Some(Ok(roots)) => (roots, Ok(())),
+        Some(Err(problem)) => (RootCerts::WebPki, Err(format!("SSL_CERT_FILE: {problem}"))),
+        None => (RootCerts::WebPki, Ok(())),
+    }
+}
+
+/// The certificates in a file, in PEM.
+pub(super) fn read_certificates(file: &Path) -> Result<RootCerts, String> {
+    let place = file.display();
+    let text = std::fs::read(file).map_err(|error| format!("{place}: {error}"))?;
+    let certificates = parse_pem(&text).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        Ok(_) | Err(_) => None,
+    });
+    let certificates: Vec<_> = certificates.collect();
+    match certificates.is_empty() {
+        true => Err(format!("{place}: expected certificates in PEM, found none")),
+        false => Ok(RootCerts::new_with_certs(&certificates)),
+    }
+}
