@@ -156,7 +156,10 @@ fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
 fn models_and_tools_go_through_the_proxy_of_the_settings() {
     let (home, proxy) = (Home::new(), Server::answering([Answer::error(407, "who are you?")]));
     let to = |base_url: &str| {
-        format!("proxy = {:?}\nbase_url = {base_url:?}\nmodel = \"m\"\nwiki_url = \"http://wiki.example/w\"\n", proxy.origin())
+        format!(
+            "proxy = {:?}\nbase_url = {base_url:?}\nmodel = \"m\"\nwiki_url = \"http://wiki.example/w\"\n",
+            proxy.origin()
+        )
     };
     home.write("c.toml", &to("http://model.example/v1"));
     let said = home.check(&["run", "--config", "c.toml", SUM], 3);
@@ -168,9 +171,17 @@ fn models_and_tools_go_through_the_proxy_of_the_settings() {
     home.write("c.toml", &to(&model.url()));
     let mut run = home.program();
     let _ = run.args(["run", "--config", "c.toml", "--max-replans", "0", "Seoul?"]).output().unwrap();
-    assert!(model.count() > 0 && proxy.count() > 1, "{} asked, {} through the proxy", model.count(), proxy.count());
+    assert!(
+        model.count() > 0 && proxy.count() > 1,
+        "{} asked, {} through the proxy",
+        model.count(),
+        proxy.count()
+    );
     assert!(proxy.seen()[1..].iter().all(|seen| seen.target.contains("wiki.example")), "{:?}", proxy.seen());
-    home.write("c.toml", "proxy = \"http://user:hunter2@proxy.example\"\nbase_url = \"http://x.example\"\nmodel = \"m\"\n");
+    home.write(
+        "c.toml",
+        "proxy = \"http://user:hunter2@proxy.example\"\nbase_url = \"http://x.example\"\nmodel = \"m\"\n",
+    );
     let said = home.check(&["run", "--config", "c.toml", SUM], 2);
     assert!(!said.stderr.contains("hunter2"), "{}", said.stderr);
 }

@@ -11,9 +11,9 @@ mod response;
 mod retry;
 
 pub use address::show_address;
-pub use network::Network;
 pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
 pub(crate) use error::{AttemptError, ServerError, Stage};
+pub use network::Network;
 pub(crate) use response::{Event, Response, parse_json};
 pub use retry::Retry;
 pub(crate) use retry::{detach, wait};

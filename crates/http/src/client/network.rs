@@ -22,7 +22,8 @@ impl Network {
         let open = |address: &String| {
             // A user name or a password in it is refused, and not shown.
             parse_address(address)?;
-            Proxy::new(address.trim()).map_err(|error| format!("the proxy {}: {error}", show_address(address)))
+            Proxy::new(address.trim())
+                .map_err(|error| format!("the proxy {}: {error}", show_address(address)))
         };
         self.proxy.as_ref().map(open).transpose()
     }
