@@ -70,7 +70,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Given<T> {
     }
 }
 
-/// The thread of the caller that a path names. What can be the name of none is the name of none that is there.
+/// The thread of the caller that a path names.
 pub(crate) struct Thread(pub ThreadId);
 
 impl<S: Send + Sync> FromRequestParts<S> for Thread {
@@ -84,9 +84,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Thread {
         let named = Path::<Named>::from_request_parts(parts, state).await;
         let Path(named) = named.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
         let caller = Caller::from_request_parts(parts, state).await?;
-        let none = |problem: Problem| Problem::new(Kind::NoThread, problem.detail());
-        caller.thread("thread_id", &named.thread_id).map(Thread).map_err(none)
+        caller.thread("thread_id", &named.thread_id).map(Thread).map_err(no_thread)
     }
+}
+
+/// What can be the name of no thread is the name of none that is there.
+pub(crate) fn no_thread(problem: Problem) -> Problem {
+    Problem::new(Kind::NoThread, problem.detail())
 }
 
 /// A turn that a path names.

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
 use crate::describe::Reads;
-use crate::input::{Given, Thread, TurnOf};
+use crate::input::{Given, Thread, TurnOf, no_thread};
 use crate::pool::read;
 use crate::problem::Result;
 use crate::service::Shared;
@@ -143,7 +143,7 @@ pub(crate) async fn compare_turns(
 ) -> Result<Json<Comparison>> {
     let named = |place: &str, text: &str| -> Result<_> {
         let (thread, turn) = split_turn(text);
-        Ok((caller.thread(place, thread)?, turn))
+        Ok((caller.thread(place, thread).map_err(no_thread)?, turn))
     };
     let turns = [named("a", &a)?, named("b", &b)?];
     read(move || {
