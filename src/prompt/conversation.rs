@@ -8,28 +8,47 @@ use serde_json::{Value, json};
 
 use super::repeats::Shown;
 use super::{Call, Message};
-use crate::machine::{Draft, Progress, State, StepRun, Task};
+use crate::machine::{Draft, Path, Progress, State, StepRun, Task};
 use crate::spec::{CompiledSpec, Planner};
 
 pub(super) fn note(content: &Value) -> Message {
     Message::User { content: content.to_string() }
 }
 
+/// The rounds of a run that were written already: what stands in one never changes once the next is asked for.
+#[derive(Default)]
+pub(super) struct Rounds {
+    run: Path,
+    written: usize,
+    messages: Vec<Message>,
+    shown: Shown,
+}
+
 /// The messages since the first.
-pub(super) fn messages(compiled: &CompiledSpec, state: &State) -> Vec<Message> {
+pub(super) fn messages(
+    compiled: &CompiledSpec,
+    state: &State,
+    run: Path,
+    rounds: &mut Rounds,
+) -> Vec<Message> {
     let (task, policy) = (&state.task, compiled.policy());
-    let (mut messages, mut shown) = (Vec::new(), Shown::default());
     if policy.planner == Planner::Json || !policy.keeps_steps() {
-        return messages;
+        return Vec::new();
     }
     let earlier = &task.drafts[..task.drafts.len().saturating_sub(1)];
-    for (at, draft) in earlier.iter().enumerate() {
+    if rounds.run != run || rounds.written > earlier.len() {
+        *rounds = Rounds { run, ..Rounds::default() };
+    }
+    let Rounds { written, messages, shown, .. } = rounds;
+    for (at, draft) in earlier.iter().enumerate().skip(*written) {
+        messages.extend(at.checked_sub(1).and_then(|before| verdict(task, &earlier[before], false)));
         let first = draft.first_step as usize;
         let steps = first..task.drafts.get(at + 1).map_or(first, |next| next.first_step as usize);
-        push_round(compiled, task, draft, steps, &mut shown, &mut messages);
-        messages.extend(verdict(task, draft, at + 1 == earlier.len()));
+        push_round(compiled, task, draft, steps, shown, messages);
     }
-    messages
+    *written = earlier.len();
+    let last = earlier.last().and_then(|draft| verdict(task, draft, true));
+    messages.iter().cloned().chain(last).collect()
 }
 
 /// The planner's words with its calls, and what came of each. As text, its words name the call.

@@ -13,7 +13,8 @@ mod question;
 mod repeats;
 mod request;
 
-pub(crate) use payload::Work;
+#[doc(hidden)]
+pub use payload::Work;
 pub(crate) use question::subject;
 #[doc(hidden)]
 pub use request::role_frame;

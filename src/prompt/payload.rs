@@ -46,7 +46,7 @@ pub(super) fn render(
         RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
         RoleName::Planner | RoleName::Replanner => {
             payload.add_planning(compiled, task);
-            conversation = conversation::messages(compiled, state);
+            conversation = conversation::messages(compiled, state, id.path, &mut work.rounds);
         }
         RoleName::Orchestrator => payload.add_situation(compiled, task),
         RoleName::Validator => payload.add_judging(compiled, task),
@@ -90,12 +90,13 @@ pub(super) fn render_step(
 }
 
 /// What a run keeps between its requests: what the roles behind EXECUTE are shown of a draft, which does not change
-/// between them, so it is written once; and the room of a payload that was sent.
+/// between them, so it is written once; the rounds of a conversation; and the room of a payload that was sent.
 #[derive(Default)]
-pub(crate) struct Work {
+pub struct Work {
     /// The run and the draft.
     of: Option<(Path, u32)>,
     text: Payload,
+    rounds: conversation::Rounds,
     room: Payload,
 }
 

@@ -87,12 +87,8 @@ impl<'r> Request<'r> {
     }
 
     /// The request of an effect of a run that goes on: what an earlier one shares with it is not written again.
-    pub(crate) fn of_with(
-        spec: &'r CompiledSpec,
-        state: &State,
-        effect: Effect,
-        work: &mut Work,
-    ) -> Option<Self> {
+    #[doc(hidden)]
+    pub fn of_with(spec: &'r CompiledSpec, state: &State, effect: Effect, work: &mut Work) -> Option<Self> {
         let here = local(spec, state, effect.id())?;
         let (name, digest, body) = match effect {
             Effect::AskModel { role, .. } => {

@@ -56,11 +56,10 @@ fn view_of_every_fixture_says_what_the_fixture_says() {
             }
             Outcome::Interrupted(_) => assert_eq!(view.status, "unfinished", "{place}"),
         }
-        let asked: Vec<String> =
-            fixture.exchanges.iter().filter_map(|one| Some(one.key()?.0.to_string())).collect();
-        for effect in &asked {
-            let shown = view.timeline.iter().find(|shown| shown.effect == *effect);
-            assert!(shown.is_some_and(|shown| shown.answered.is_some()), "{place}: {effect}");
+        for (effect, digest) in fixture.exchanges.iter().filter_map(|one| one.key()) {
+            let shown = view.timeline.iter().find(|shown| shown.effect == effect.to_string());
+            let shown = shown.filter(|shown| shown.answered.is_some());
+            assert_eq!(shown.map(|shown| &shown.digest), Some(&digest.to_string()), "{place}: {effect}");
         }
         for run in &view.runs {
             edges += run.taken.len();

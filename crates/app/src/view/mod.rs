@@ -173,7 +173,7 @@ impl RunView {
             error: state.error().map(ToString::to_string),
             result: runs.first().and_then(|run| run.result.clone()),
             began: times().next(),
-            ended: times().last().filter(|_| status.has_ended()),
+            ended: times().next_back().filter(|_| status.has_ended()),
             tainted: state.is_tainted(),
             origin: header.origin.as_ref().map(
                 |origin| json!({"thread": origin.thread, "turn": origin.turn + 1, "records": origin.records}),

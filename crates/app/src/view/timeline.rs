@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use planwright::contract::{ToolEffect, Trust};
 use planwright::machine::{EffectId, EffectKind, Event, State, ToolOutcome, Usage, awaited, local};
-use planwright::prompt::{Message, Request, RequestBody};
+use planwright::prompt::{Message, Request, RequestBody, Work};
 use planwright::spec::{CompiledSpec, Money};
 
 /// An effect: what was asked of the world, and what came of it. Times are in milliseconds since 1970.
@@ -130,6 +130,8 @@ pub(super) struct Timeline {
     /// For each effect, the one whose answer came last before it.
     causes: Vec<Option<usize>>,
     last_answered: Option<usize>,
+    /// What the requests of a run share is written once.
+    work: Work,
 }
 
 impl Timeline {
@@ -143,7 +145,7 @@ impl Timeline {
         at: Option<u64>,
     ) {
         let effect = awaited(compiled, state, id).filter(|_| !self.open.contains_key(&id));
-        let request = effect.and_then(|effect| Request::of(compiled, state, effect));
+        let request = effect.and_then(|effect| Request::of_with(compiled, state, effect, &mut self.work));
         let (Some(request), Some(here)) = (request, local(compiled, state, id)) else { return };
         let (tainted, number) = (here.state.is_tainted(), self.effects.len());
         let (text, asked, digest) = (id.to_string(), request.asked.to_string(), request.digest.to_string());
