@@ -2,7 +2,7 @@
 
 import { Problem, get, post, postUntilReached, randomName, remove, threadPath } from "./api.js";
 import { announce, bdi, block, h, keep, newId, show } from "./dom.js";
-import { duration } from "./format.js";
+import { duration, statusWord } from "./format.js";
 import { personPanel } from "./person.js";
 import { follow } from "./stream.js";
 import { statusChip, threadAddress } from "./threads.js";
@@ -53,15 +53,9 @@ export function showChat(main, thread) {
     const [before, after] = [state.turns.at(-1), read.at(-1)];
     if (state.sent && read.length >= state.sent.turn) state.sent = null;
     state.turns = read;
-    if (after && before?.status === "running" && after.status !== "running") {
+    if (after && after.status !== "running" && stateOf(before) !== stateOf(after)) {
       now.clear();
-      announce(
-        after.result
-          ? `Answer: ${after.result.slice(0, 300)}`
-          : after.open
-            ? `A person is asked: ${(after.open.question ?? "a write in doubt").slice(0, 300)}`
-            : `The turn is ${after.status}`,
-      );
+      if (before) announce(newsOf(after));
     }
     draw();
   };
@@ -113,6 +107,18 @@ export function showChat(main, thread) {
     state.isOver = true;
     stop();
   };
+}
+
+// What is new when it is another than before.
+function stateOf(turn) {
+  return turn && `${turn.turn} ${turn.status} ${turn.open?.token}`;
+}
+
+// What came of a turn, for who listens.
+function newsOf({ result, open, status }) {
+  if (result) return `Answer: ${result.slice(0, 300)}`;
+  if (open) return `A person is asked: ${(open.question ?? "a write in doubt").slice(0, 300)}`;
+  return `The turn is ${statusWord(status)}`;
 }
 
 function turnItem(thread, { turn, question, status, result, unread, agent }) {
