@@ -5,7 +5,7 @@ import { announce, bdi, block, h, keep, newId, show } from "./dom.js";
 import { duration, statusWord } from "./format.js";
 import { personPanel } from "./person.js";
 import { follow } from "./stream.js";
-import { statusChip, threadAddress } from "./threads.js";
+import { onStatus, statusChip, threadAddress } from "./threads.js";
 
 // The events after which the thread is read anew.
 const TURNING = ["thread", "question", "answer", "error", "end", "cut"];
@@ -71,6 +71,10 @@ export function showChat(main, thread) {
     if (name === "refused") problem.replaceChildren(bdi(data.message, 1000));
     if (now.tell(name, data) && state.turns.at(-1)?.status !== "running" && !state.sent) refreshSoon();
   });
+  const unlisten = onStatus(thread, (status) => {
+    const last = state.turns.at(-1);
+    if (last && !state.sent && status !== last.status) refreshSoon();
+  });
   const ask = composer(async (message) => {
     problem.replaceChildren();
     const agent = state.turns.at(-1)?.agent;
@@ -106,6 +110,7 @@ export function showChat(main, thread) {
   return () => {
     state.isOver = true;
     stop();
+    unlisten();
   };
 }
 

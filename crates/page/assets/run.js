@@ -9,7 +9,7 @@ import { lazy, planView } from "./plan.js";
 import { recordList, traceTable, travel } from "./records.js";
 import { follow } from "./stream.js";
 import { summaryView } from "./summary.js";
-import { statusChip, threadAddress } from "./threads.js";
+import { onStatus, statusChip, threadAddress } from "./threads.js";
 import { timelineView } from "./timeline.js";
 
 // Shows the run of a turn, after `records` of its records or after all. Gives what closes it.
@@ -62,7 +62,7 @@ export function showRun(main, thread, turn, records) {
     try {
       const view = await get(`${threadPath(thread, "turns", turn)}/view${state.at ? `?records=${state.at}` : ""}`);
       if (state.isOver) return;
-      state.size = view.all_records;
+      Object.assign(state, { size: view.all_records, status: view.status });
       state.hasEnded = !state.at && ["done", "failed"].includes(view.status);
       problem.replaceChildren();
       status.replaceChildren(statusChip(view.status));
@@ -86,9 +86,13 @@ export function showRun(main, thread, turn, records) {
   const stop = follow(thread, null, (name) => {
     if (name !== "token" && !state.at && !state.hasEnded) read();
   });
+  const unlisten = onStatus(thread, (status) => {
+    if (state.status && status !== state.status && !state.at && !state.hasEnded) read();
+  });
   return () => {
     state.isOver = true;
     stop();
+    unlisten();
   };
 }
 

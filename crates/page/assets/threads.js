@@ -61,6 +61,15 @@ export function onThreads(listener) {
   return () => shared.listeners.delete(listener);
 }
 
+// Has `listener` hear what the list says of a thread, each time it was looked at. A stream tells what happens in a run; it
+// does not tell that nothing goes on any more.
+export function onStatus(thread, listener) {
+  return onThreads(({ threads }) => {
+    const listed = threads.find((one) => one.thread === thread);
+    if (listed) listener(statusOf(listed));
+  });
+}
+
 // The list beside every view.
 export function threadList() {
   const view = { text: "", status: "", extra: [] };
