@@ -74,6 +74,19 @@ fn looks_at_the_run(tab: &Tab) {
     }
 }
 
+/// Goes back record by record: what is pressed keeps the focus, and can be pressed again.
+fn goes_back(tab: &Tab) {
+    tab.tab_to("button", "Back");
+    for left in ["after 20 of 21 records", "after 19 of 21 records", "after 18 of 21 records"] {
+        tab.press("Enter");
+        tab.shows(&[left]);
+    }
+    tab.find("image", "Phases of the agent. The run is in VALIDATE");
+    tab.tab_to("button", "Now");
+    tab.press("Enter");
+    tab.shows(&["all 21 records"]);
+}
+
 /// Goes back to where the first plan waited, and forks there.
 fn forks(tab: &Tab) {
     tab.click("option", "#4");
@@ -95,8 +108,8 @@ fn compares(tab: &Tab) {
     tab.find("heading", "Compare two runs");
     tab.shows(&["They part at", "parts here", "late invoice", "another way"]);
     is_accessible(tab, "comparison");
-    tab.shoot("compared");
     tab.click("button", "Show where they part");
+    tab.shoot("compared");
     tab.resize(360, 740);
     tab.fits();
     tab.resize(1280, 900);
@@ -114,6 +127,7 @@ fn rejected_plan_is_made_anew_its_run_looked_at_forked_and_compared() {
     rejects_and_approves(&tab);
     assert!(model.seen()[0].json().to_string().contains("The fee is missing."), "the planner is told why");
     looks_at_the_run(&tab);
+    goes_back(&tab);
     forks(&tab);
     compares(&tab);
 }

@@ -8,6 +8,7 @@ use super::world::{open, told};
 use crate::cli_support::store::{keep, waits, wants_approval};
 use crate::cli_support::{ASKED, Home, approving_journal};
 use crate::serve::Service;
+use crate::serve::keys::make_key;
 use crate::support::{Answer, Server, event, finish};
 use crate::world::{GOOD, PAYS, PLAN, SUM};
 use planwright::spec::Approval;
@@ -179,4 +180,29 @@ fn whole_story_goes_by_the_keyboard_alone() {
     tab.type_text("7*6?");
     tab.press("Enter");
     tab.shows(&["42"]);
+}
+
+#[test]
+fn key_is_asked_for_and_threads_are_searched() {
+    let home = Home::new();
+    let key = make_key(&home, "alice", &["--may", "run,answer,read"]);
+    let service = Service::start(&home, &["--offline"]);
+    let Some(tab) = Tab::open(&service.address, "/") else { return };
+    tab.find("dialog", "This service wants a key");
+    is_accessible(&tab, "key that is wanted");
+    tab.fill("textbox", "Key", &key);
+    tab.press("Enter");
+    tab.fill("textbox", "Question", "12/4+9?");
+    tab.fill("textbox", "Thread", "합계");
+    tab.click("button", "Ask");
+    tab.shows(&["12/4+9 = 12"]);
+    tab.fill("searchbox", "Search threads", "none is called so");
+    tab.shows(&["No thread is like this."]);
+    tab.fill("searchbox", "Search threads", "12/4");
+    tab.find("link", "합계 done 12/4+9?");
+    tab.click("radio", "Waiting");
+    tab.shows(&["No thread is like this."]);
+    tab.click("button", "Forget key");
+    tab.find("dialog", "This service wants a key");
+    tab.hides(&["12/4+9"]);
 }

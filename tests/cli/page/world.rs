@@ -30,7 +30,11 @@ pub fn told(home: &Home, answers: Vec<Answer>) -> (Service, Server, Sender<()>) 
 
 /// The address of a thread in the page, or of something in it.
 pub fn address(thread: &str, rest: &str) -> String {
-    let escaped = thread.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let escape = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    let escaped: String = thread.bytes().map(escape).collect();
     format!("/#/t/{escaped}{rest}")
 }
 

@@ -8,7 +8,7 @@ mod answers;
 mod conversation;
 mod described;
 mod idempotency;
-mod keys;
+pub mod keys;
 mod killed;
 mod load;
 mod logged;
