@@ -36,8 +36,8 @@ pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
         let mut parts = kind.split(';').map(str::trim);
         let is_stream = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
         // A weight of 0 says that it is not wanted (RFC 9110, 12.4.2).
-        let weights = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
-        is_stream && weights.last() != Some(0.0)
+        let mut weights = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());
+        is_stream && weights.next_back() != Some(0.0)
     })
 }
 

@@ -101,12 +101,11 @@ pub(super) fn remember(store: &dyn Store, thread: &ThreadId) -> Result<Vec<Turn>
     Ok(remembered)
 }
 
+/// Questions with their answers, oldest first.
+type Said = Vec<(String, String)>;
+
 /// The history before a turn, and how many bytes there is room for besides if it goes back to the first.
-fn look_back(
-    store: &dyn Store,
-    thread: &ThreadId,
-    turns: u32,
-) -> Result<(Vec<(String, String)>, Option<usize>), StoreError> {
+fn look_back(store: &dyn Store, thread: &ThreadId, turns: u32) -> Result<(Said, Option<usize>), StoreError> {
     let first = turns.saturating_sub(MAX_TURNS as u32).next_multiple_of(FORGOTTEN);
     let (mut answered, mut bytes) = (Vec::new(), 0);
     for turn in (first..turns).rev() {

@@ -74,11 +74,14 @@ impl Browser {
         let mut process = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (calls, events) = (Calls::default(), Events::default());
         let stdout = BufReader::new(process.stdout.take().unwrap());
+        let stdin = Mutex::new(process.stdin.take().unwrap());
         std::thread::spawn({
             let (calls, events) = (Arc::clone(&calls), Arc::clone(&events));
-            move || hear(stdout, &calls, &events)
+            move || {
+                hear(stdout, &calls, &events);
+                let _ = process.wait();
+            }
         });
-        let stdin = Mutex::new(process.stdin.take().unwrap());
         Browser { stdin, next: AtomicU64::new(1), calls, events }
     }
 
