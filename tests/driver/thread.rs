@@ -8,6 +8,7 @@ use planwright::driver::{
     Agent, MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, Run, Stopped, Threads, history,
 };
 use planwright::journal::{MemoryStore, ThreadId};
+use planwright::machine::{Input, Speaker, Turn};
 use planwright::spec::Memory;
 use serde_json::{Value, json};
 
@@ -68,6 +69,34 @@ fn run_without_an_answer_leaves_nothing_behind() {
     assert!(matches!(talk.ask("q"), Err(Stopped::Interrupted(_))), "the script is at its end");
     assert!(matches!(talk.ask("q"), Err(Stopped::Unfinished)), "it can go on by itself");
     assert_eq!(talk.history(), []);
+}
+
+#[test]
+fn what_was_said_before_a_thread_began_is_remembered_with_its_turns_as_far_as_there_is_room() {
+    let most = MAX_TURNS + 1;
+    let script = model(replies((0..most).map(|nth| format!("답 {nth}"))));
+    let mut spec = spec(PTE);
+    spec.policy.memory = Memory::Thread;
+    let talk = Talk::new(echoing(spec, &script, &Calls::default()).build().unwrap());
+    let mut input = Input::question("질문 0");
+    input.history = (0..2 * MAX_TURNS)
+        .map(|nth| Turn { role: Speaker::User, content: format!("zuvor {nth}").into() })
+        .collect();
+    talk.0.at(&talk.1).ask_with(&talk.2, input).unwrap();
+    let mut firsts = Vec::new();
+    for nth in 1..most {
+        talk.ask(&format!("질문 {nth}")).unwrap();
+        let payload: Value = serde_json::from_str(&script.seen()[2 * nth].payload).unwrap();
+        let shown = payload["history"].as_array().unwrap();
+        assert!(shown.len() <= 2 * MAX_TURNS, "{}", shown.len());
+        assert_eq!(shown.last().unwrap()["content"], format!("답 {}", nth - 1));
+        firsts.push(shown[0]["content"].as_str().unwrap().to_owned());
+    }
+    // It begins alike for five turns.
+    for (turns, first) in [(0..5, "zuvor 10"), (5..10, "zuvor 20"), (10..15, "zuvor 30"), (15..20, "질문 0")]
+    {
+        assert!(firsts[turns].iter().all(|found| found == first), "{firsts:?}");
+    }
 }
 
 #[test]

@@ -84,15 +84,18 @@ pub fn history_until(
     look_back(store, thread, turns).map(|(said, _)| said)
 }
 
-/// What a turn that comes next remembers: what was said before the thread began, as long as its first turn is
-/// remembered and there is room for it, and the turns.
+/// What a turn that comes next remembers: the turns and, as long as none of them is forgotten and there is room, the
+/// last of what was said before the thread began.
 pub(super) fn remember(store: &dyn Store, thread: &ThreadId) -> Result<Vec<Turn>, StoreError> {
     let (said, room) = look_back(store, thread, turns_of(store, thread)?)?;
     let mut remembered = Vec::new();
     if let Some(room) = room {
-        let before = fold(store.records(thread, 0)?)?.state.task.input.history;
-        let bytes: usize = before.iter().map(|turn| turn.content.len()).sum();
-        remembered.extend(before.into_iter().filter(|_| bytes <= room));
+        remembered = fold(store.records(thread, 0)?)?.state.task.input.history;
+        let messages = 2 * MAX_TURNS.saturating_sub(said.len());
+        let bytes = |turns: &[Turn]| turns.iter().map(|turn| turn.content.len()).sum::<usize>();
+        while remembered.len() > messages || bytes(&remembered) > room {
+            remembered.drain(..remembered.len().min(2 * FORGOTTEN as usize));
+        }
     }
     for (question, answer) in said {
         remembered.push(Turn { role: Speaker::User, content: question });
