@@ -160,7 +160,13 @@ fn runs_are_compared_on_the_command_line() {
     assert_eq!((&json["equal"], &json["parting"]["what"]), (&Value::Bool(false), &Value::from("question")));
     home.refuses(&["compare", "하나", "셋"], &["셋"]);
     home.refuses(&["compare", "하나:9", "둘"], &["9"]);
+    home.refuses(&["compare", "하나:0", "둘"], &["turns are counted from 1"]);
+    home.refuses(&["compare", "하나"], &["expected a second run"]);
     home.refuses(&["compare", "없다.json", "둘"], &["없다.json: cannot be read"]);
+    // A thread may be called like a path.
+    home.check(&["threads", "fork", "하나", "--turn", "1", "--to", "가/나"], 0);
+    home.check(&["compare", "가/나", "하나:1"], 0);
+    home.check(&["view", "가/나:1", "--output", &home.path("run.html").display().to_string()], 0);
     let journal = home.path("run.jsonl");
     ended_journal(&journal);
     let (journal, fixture) =

@@ -43,6 +43,11 @@ pub fn compare_runs(args: &CompareArgs, color: ColorChoice) -> Result<Exit> {
 fn replay(args: &CompareArgs) -> Result<RunView> {
     let path = Path::new(&args.one);
     let place = path.display();
+    if !path.is_file() {
+        let problem =
+            format!("{place}: expected a second run: only a fixture is compared with its own replay");
+        return Err(Error::unusable(problem).hint("planwright compare A B"));
+    }
     let RunFile::Fixture(fixture) = RunFile::load(path)? else {
         let problem = format!("{place}: expected a fixture, found a journal");
         return Err(Error::unusable(problem).hint("name the run that it is compared with"));

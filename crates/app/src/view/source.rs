@@ -68,6 +68,9 @@ pub fn split_turn(text: &str) -> (&str, Option<u32>) {
 /// Where there is no such thread, or its name is none.
 pub fn find_turn(text: &str, place: &StorePlace) -> Result<(StoredThread, u32)> {
     let (thread, turn) = split_turn(text);
+    if turn == Some(0) {
+        return Err(Error::unusable(format!("{text}: turns are counted from 1")));
+    }
     let thread = thread.parse().map_err(Error::at(text))?;
     let stored = place.thread(&thread)?;
     let turns = stored.threads.store().turns(&thread)?;
@@ -75,17 +78,24 @@ pub fn find_turn(text: &str, place: &StorePlace) -> Result<(StoredThread, u32)> 
 }
 
 impl RunView {
-    /// Loads the view of a run: of a file where there is one of this name, else of a turn of a thread.
+    /// Loads the view of a run: of a file where there is one of this name, else of a turn of a thread. What looks like
+    /// a path and is neither is missed as a file.
     ///
     /// # Errors
     /// Where there is neither, or it does not read.
     pub fn find(text: &str, place: &StorePlace) -> Result<Self> {
         let path = Path::new(text);
         let is_path = text.contains(['/', std::path::MAIN_SEPARATOR]) || text.ends_with(".json");
-        if path.is_file() || is_path || text.ends_with(".jsonl") {
-            return RunFile::load(path)?.view(path);
+        let load = || RunFile::load(path)?.view(path);
+        if path.is_file() {
+            return load();
         }
-        let (stored, turn) = find_turn(text, place)?;
-        Ok(RunView::load(&stored, turn, None)?)
+        match find_turn(text, place) {
+            Err(_) if is_path || text.ends_with(".jsonl") => load(),
+            found => {
+                let (stored, turn) = found?;
+                Ok(RunView::load(&stored, turn, None)?)
+            }
+        }
     }
 }
