@@ -6,7 +6,7 @@ use planwright_app::{Comparison, RunLocation, RunView, compare, records_of_fixtu
 use serde_json::Value;
 
 use crate::cli_support::{Home, approving_journal, ended_journal, replanned};
-use crate::view::fixtures;
+use crate::view::{fixtures, long_run};
 
 fn view(records: Vec<Record>) -> RunView {
     RunView::of(records, None, RunLocation::default(), false).unwrap()
@@ -133,6 +133,43 @@ fn changed_answer_is_shown_where_it_came_and_where_it_was_read() {
         .filter(|pair| pair.asked == "validator")
         .find_map(|pair| pair.differences.iter().find(|difference| difference.what == "request"));
     assert!(request.unwrap().diff.contains("and one line more"));
+}
+
+#[test]
+fn another_server_and_another_signature_are_no_difference() {
+    let one = long_run("react", 3);
+    let mut other = one.clone();
+    for record in &mut other {
+        if let Record::Answered { event: Event::ModelReplied { reply, .. }, .. } = record {
+            reply.server = "fallback".to_owned();
+            reply.reasoning = vec![serde_json::json!({"signature": "another"})];
+        }
+    }
+    let (one, other) = (view(one), view(other));
+    let digests = |view: &RunView| view.timeline.iter().map(|one| one.digest.clone()).collect::<Vec<_>>();
+    assert_ne!(digests(&one), digests(&other), "the signatures are sent back");
+    let comparison = compare(&one, &other);
+    assert!(comparison.equal, "{:?}", comparison.effects);
+}
+
+#[test]
+fn first_two_hundred_differences_are_written_out_and_the_others_marked() {
+    let one = long_run("react", 150);
+    let mut other = one.clone();
+    for record in &mut other {
+        if let Record::Answered { event: Event::ToolReturned { outcome, .. }, .. } = record {
+            *outcome = ToolOutcome::returned("another");
+        }
+    }
+    let comparison = compare(&view(one), &view(other));
+    let differences: Vec<_> = comparison.effects.iter().flat_map(|pair| &pair.differences).collect();
+    assert_eq!(differences.len(), 150 + 150, "each result, and each request that has one in it");
+    let is_written: Vec<bool> =
+        differences.iter().map(|one| !one.diff.is_empty() && !one.a.is_empty()).collect();
+    assert!(is_written[..200].iter().all(|written| *written));
+    assert!(differences[200..].iter().all(|one| one.diff.is_empty() && one.a.is_empty() && one.b.is_empty()));
+    let request = differences[..200].iter().rfind(|one| one.what == "request").unwrap();
+    assert!(request.diff.contains("another"), "{}", request.diff);
 }
 
 #[test]

@@ -60,7 +60,13 @@ fn view_of_every_fixture_says_what_the_fixture_says() {
             let shown = view.timeline.iter().find(|shown| shown.effect == effect.to_string());
             let shown = shown.filter(|shown| shown.answered.is_some());
             assert_eq!(shown.map(|shown| &shown.digest), Some(&digest.to_string()), "{place}: {effect}");
+            assert!(!shown.unwrap().redrawn, "{place}: {effect}");
         }
+        let linked = view.timeline.iter().filter_map(|effect| match &effect.request {
+            ShownRequest::Model { after, .. } => *after,
+            _ => None,
+        });
+        assert!(linked.into_iter().all(|after| after.payload + after.messages > 0), "{place}");
         for run in &view.runs {
             edges += run.taken.len();
             // A run with larger numbers than the walk takes no edge that the walk does not know.
@@ -74,6 +80,24 @@ fn view_of_every_fixture_says_what_the_fixture_says() {
         }
     }
     assert!(nested > 5 && edges > 400, "{nested} nested runs, {edges} edges");
+}
+
+#[test]
+fn request_that_was_sent_under_another_spec_says_so() {
+    let mut records = records_of_fixture(&crate::cli_support::replanned()).unwrap();
+    let Record::Header(header) = &records[0] else { panic!("{:?}", records[0]) };
+    let mut spec = (*header.spec).clone();
+    spec.roles.values_mut().for_each(|role| role.prompt.push_str("Be kind."));
+    // The answer that ended it is not on record yet: it is gone on with under another spec.
+    records.truncate(records.len() - 1);
+    records.push(Record::SpecChanged(Arc::new(spec)));
+    let view = view(records);
+    let redrawn = |kind: &str| {
+        let of_kind = view.timeline.iter().filter(|effect| effect.kind == kind);
+        of_kind.map(|effect| effect.redrawn).collect::<Vec<_>>()
+    };
+    assert!(redrawn("model").len() > 3 && redrawn("model").iter().all(|redrawn| *redrawn));
+    assert!(redrawn("tool").iter().all(|redrawn| !redrawn), "a call holds nothing of the spec");
 }
 
 #[test]
@@ -255,6 +279,12 @@ fn run_is_written_as_one_page_that_needs_no_server() {
     let shown = written();
     assert_eq!((&shown["kind"], &shown["view"]["thread"]), (&json!("run"), &json!("보고서")));
     assert_eq!(shown["view"]["answer"], "7*6 = 42");
+    // A key that stands in the page's own script takes nothing out of it.
+    let plain = std::fs::read_to_string(&page).unwrap();
+    let mut program = home.program();
+    program.args(["view", "보고서", "--force", "--output", &output]).env("OPENAI_API_KEY", "createElement");
+    crate::cli_support::check(&mut program, "", 0);
+    assert!(plain.contains("createElement") && plain == std::fs::read_to_string(&page).unwrap());
     home.refuses(&["view", "보고서", "--output", &output], &["there is a file already", "--force"]);
     let fixture = home.fixture("replanned.json").display().to_string();
     home.check(&["view", &fixture, "--force", "--output", &output], 0);

@@ -47,9 +47,11 @@ pub fn write_page(path: &Path, force: bool, title: &str, document: &Value) -> Re
         let problem = format!("{}: there is a file already", path.display());
         return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
     }
-    let page = planwright_page::export(title, &document.to_string());
+    // Its policy names the hash of its script and style: nothing is taken out of those.
+    let document = document.to_string();
+    let page = planwright_page::export(&out::without_keys(title), &out::without_keys(&document));
     let fail = |error| Error::caused(format!("{}: cannot be written", path.display()), error);
-    std::fs::write(path, out::without_keys(&page).as_bytes()).map_err(fail)?;
+    std::fs::write(path, page).map_err(fail)?;
     out::remark(&format!("written to {}", path.display()));
     Ok(())
 }

@@ -103,7 +103,7 @@ export async function postUntilReached(path, body, once, isOver = () => false) {
     } catch (error) {
       const isBusy = error instanceof Problem && error.word === "thread-is-running" && once;
       const isAway = !(error instanceof Problem) || error.word === "stopping";
-      if (!(isAway || isBusy) || isOver()) throw error;
+      if (!(isAway || isBusy) || isOver()) throw Object.assign(error, { isRepeated: wait > 500 });
       await pause(wait);
     }
   }

@@ -1,7 +1,7 @@
 // A thread as a conversation: what was asked and answered, what happens now, and what a person is asked.
 
 import { Problem, get, post, postUntilReached, randomName, remove, threadPath } from "./api.js";
-import { announce, bdi, block, h, keep, newId, show } from "./dom.js";
+import { announce, bdi, block, h, keep, newId, parts, show } from "./dom.js";
 import { duration, statusWord } from "./format.js";
 import { personPanel } from "./person.js";
 import { follow } from "./stream.js";
@@ -177,7 +177,7 @@ function liveBlock() {
       if (said) doing.replaceChildren(said);
     } else if (name === "token") {
       if (data.step === "restarted") text.replaceChildren();
-      else text.append(String(data.content ?? ""));
+      else text.append(...parts(String(data.content ?? "")));
       words.hidden = text.childNodes.length === 0;
     } else return false;
     return true;

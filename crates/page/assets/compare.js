@@ -1,9 +1,9 @@
 // Two runs side by side: where they part, what stands in one alone, and what is different in what stands in both.
 
 import { get, threadPath } from "./api.js";
-import { diffBlock } from "./diff.js";
-import { readable, wholeRequest } from "./effect.js";
-import { bdi, h, newId, pretty, show } from "./dom.js";
+import { diffBlock, unifiedBlock } from "./diff.js";
+import { effectView } from "./effect.js";
+import { bdi, block, h, newId, pretty, show } from "./dom.js";
 import { count, duration, many } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
@@ -101,7 +101,7 @@ export function comparePage(comparison, a, b) {
       h("p", { class: "row" }, h("strong", null, verdict), toParting),
       h("div", { class: "pair" }, head("One", a), head("Other", b)),
       totals(a, b),
-      comparison.differences.map(differenceView),
+      comparison.differences.map((difference) => differenceView(difference)),
     ),
     part("Side by side", requests.node),
     steps.length ? part("Steps side by side", planned.node) : null,
@@ -128,8 +128,9 @@ function where(parting) {
   return parting.what ? `${place} (${parting.what})` : place;
 }
 
-// What is different in the whole: the question, the instructions of a role, the answer.
-function differenceView({ what, of, a, b }) {
+// What is different, as the service says it.
+function differenceView({ what, of, diff }, isOpen = false) {
+  const none = what === "instructions" ? "It stands above, under Both at a glance." : "It is not written out here.";
   return lazy(
     h(
       "span",
@@ -139,11 +140,12 @@ function differenceView({ what, of, a, b }) {
       " ",
       h("span", { class: "differs" }, "differs"),
     ),
-    () => diffBlock(pretty(a ?? ""), pretty(b ?? "")),
+    () => (diff ? unifiedBlock(diff) : h("p", { class: "quiet" }, none)),
+    isOpen,
   );
 }
 
-// Rows of both runs, aligned by what they are. `sideOf` gives the name of a side and its texts.
+// Rows of both runs, aligned by what they are. `sideOf` gives the name of a side, and draws it whole.
 function rowsView(label, rows, parting, sideOf, views) {
   const place = h("div", { class: "stack" });
   const sides = (row) => [row.a, row.b].map((side, at) => (side ? sideOf(views[at], side, row) : null));
@@ -161,18 +163,14 @@ function rowsView(label, rows, parting, sideOf, views) {
 }
 
 function sideOfEffect(view, side, row) {
-  const texts = () => ({ Request: requestOf(view, side.at), Reply: replyOf(view.timeline[side.at]) });
-  return { name: [bdi(row.asked, 50), " ", h("code", { class: "quiet" }, `${side.id} #${side.record ?? "–"}`)], texts };
+  const name = [bdi(row.asked, 50), " ", h("code", { class: "quiet" }, `${side.id} #${side.record ?? "–"}`)];
+  return { name, whole: () => effectView(view, side.at) };
 }
 
 function sideOfStep(view, side) {
   const step = view.runs.find((run) => run.path === side.path)?.steps[side.at];
-  const texts = () => ({
-    Planned: pretty(step?.planned ?? ""),
-    Status: step?.status ?? "",
-    Result: step?.output ?? "",
-  });
-  return { name: [bdi(side.id, 50), " ", h("span", { class: "quiet" }, step?.status ?? "")], texts };
+  const name = [bdi(side.id, 50), " ", h("span", { class: "quiet" }, step?.status ?? "")];
+  return { name, whole: () => h("div", { class: "stack" }, block(step?.planned ?? ""), block(step?.output ?? "")) };
 }
 
 function head(name, view) {
@@ -257,17 +255,17 @@ function line(row, isParting, sides) {
 
 function detail(row, sides) {
   const title = h("h3", { tabindex: -1, id: newId("row") }, sides.find(Boolean).name);
-  const texts = sides.map((side) => side?.texts() ?? {});
-  const names = Object.keys({ ...texts[0], ...texts[1] });
-  const part = (name) => {
-    const [before, after] = texts.map((one) => one[name] ?? "");
-    return lazy(
-      h("span", null, name, " ", h("span", { class: "quiet" }, before === after ? "the same" : "differs")),
-      () => diffBlock(before, after),
-      before !== after,
-    );
-  };
-  return h("section", { class: "card stack", "aria-labelledby": title.id }, title, spent(row), names.map(part));
+  const isAlone = sides.some((side) => !side);
+  const whole = sides.map((side, at) => side && lazy(["The one, whole", "The other, whole"][at], side.whole, isAlone));
+  return h(
+    "section",
+    { class: "card stack", "aria-labelledby": title.id },
+    title,
+    spent(row),
+    row.same ? h("p", { class: "quiet" }, "Nothing differs that counts.") : null,
+    row.differences.map((difference) => differenceView(difference, true)),
+    whole,
+  );
 }
 
 // What each side took, which makes no difference by itself.
@@ -286,16 +284,4 @@ function spent({ a, b }) {
     { class: "quiet" },
     told.filter(([, said]) => said.length).map(([name, said]) => `${name}: ${said.join(", ")}. `),
   );
-}
-
-function requestOf(view, at) {
-  const { request } = view.timeline[at];
-  if (request.kind !== "model") return pretty(request.input ?? request.question ?? request.delay_ms);
-  const whole = wholeRequest(view, at);
-  return [readable(whole.payload), ...whole.messages.map((message) => readable(JSON.stringify(message)))].join("\n");
-}
-
-function replyOf({ reply }) {
-  const said = reply?.returned?.output ?? reply?.text;
-  return typeof said === "string" && said ? readable(said) : pretty(reply ?? "");
 }

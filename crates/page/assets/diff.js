@@ -1,10 +1,12 @@
 // What changed between two texts: lines that were added and lines that are gone.
 
-import { h } from "./dom.js";
+import { h, parts } from "./dom.js";
 
 // Where two texts have more lines than this that differ, the rest is told as replaced.
 const MOST_EDITS = 800;
 const AROUND = 2;
+// How much of a line is shown.
+const MOST_LETTERS = 2000;
 
 // The way from one list to another, as [sign, item]: " " kept, "-" gone, "+" added (Myers).
 export function compareLists(one, other) {
@@ -83,32 +85,70 @@ export function diffBlock(before, after) {
     for (let near = Math.max(0, at - AROUND); near <= Math.min(way.length - 1, at + AROUND); near += 1)
       isNear[near] = true;
   });
+  const near = way.flatMap((line, at) => (isNear[at] ? [line] : at === 0 || isNear[at - 1] ? [["⋯", ""]] : []));
+  return drawWay(near);
+}
+
+// The same from a unified diff, as the service writes one.
+export function unifiedBlock(diff) {
+  const lines = diff.split("\n").filter(Boolean);
+  return drawWay(
+    lines.map((line) => {
+      if (line.startsWith("@@")) return ["⋯", ""];
+      return line.startsWith("…") ? ["⋯", line.slice(1)] : [line[0], line.slice(1)];
+    }),
+  );
+}
+
+function drawWay(way) {
   const { added, gone } = countEdits(way);
   if (!added && !gone) return h("p", { class: "quiet" }, "Nothing changed.");
-  const lines = [];
-  for (let at = 0; at < way.length && lines.length < 2000; at += 1) {
-    const [sign, text] = way[at];
-    if (!isNear[at]) {
-      if (at === 0 || isNear[at - 1]) lines.push(h("span", { class: "diff-gap" }, "⋯\n"));
-      continue;
-    }
-    const mark = WORDS[sign];
-    const shown = text.length > 2000 ? `${text.slice(0, 2000)}…` : text;
-    lines.push(
-      h(
-        "span",
-        { class: mark ? `diff-${mark}` : null },
-        mark ? h("span", { class: "unseen" }, `${mark}: `) : null,
-        h("span", { "aria-hidden": "true" }, `${sign} `),
-        h("bdi", { dir: "auto" }, shown),
-        "\n",
-      ),
-    );
-  }
+  const begins = beginnings(way);
   return h(
     "div",
     null,
     h("p", { class: "quiet" }, `${added} added, ${gone} gone`),
-    h("pre", { class: "block diff", tabindex: 0, role: "group", "aria-label": "Difference" }, lines),
+    h(
+      "pre",
+      { class: "block diff", tabindex: 0, role: "group", "aria-label": "Difference" },
+      way.slice(0, 2000).map(([sign, text], at) => drawLine(sign, text, begins[at])),
+    ),
   );
+}
+
+function drawLine(sign, text, begin) {
+  if (sign === "⋯") return h("span", { class: "diff-gap" }, `⋯${text}\n`);
+  const mark = WORDS[sign];
+  const shown = `${begin ? "…" : ""}${text.slice(begin, begin + MOST_LETTERS)}`;
+  return h(
+    "span",
+    { class: mark ? `diff-${mark}` : null },
+    mark ? h("span", { class: "unseen" }, `${mark}: `) : null,
+    h("span", { "aria-hidden": "true" }, `${sign} `),
+    h("bdi", { dir: "auto" }, parts(shown), begin + MOST_LETTERS < text.length ? "…" : ""),
+    "\n",
+  );
+}
+
+// Where each line begins to be shown: a long one a little before it differs from the line that it came from.
+function beginnings(way) {
+  const begins = way.map(() => 0);
+  for (let at = 0; at < way.length; at += 1) {
+    if (way[at][0] !== "-") continue;
+    const ends = (sign, from) => {
+      let end = from;
+      while (way[end]?.[0] === sign) end += 1;
+      return end;
+    };
+    const middle = ends("-", at);
+    for (let gone = at, added = middle; gone < middle && way[added]?.[0] === "+"; gone += 1, added += 1) {
+      const [one, other] = [way[gone][1], way[added][1]];
+      let same = 0;
+      while (same < one.length && one[same] === other[same]) same += 1;
+      begins[gone] = same > MOST_LETTERS / 2 ? same - 200 : 0;
+      begins[added] = begins[gone];
+    }
+    at = middle - 1;
+  }
+  return begins;
 }

@@ -23,10 +23,13 @@ export function s(tag, attributes, ...children) {
   return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Characters that reorder or hide text, and controls: they are shown by their number.
-const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/u;
+// Characters that reorder or hide text, and controls: they are shown by their number. A joiner is one of them where it
+// joins nothing: in an emoji, behind a letter of Arabic and beside a mark of an Indic word it is part of the writing.
+const HIDDEN =
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|(?<!^|[\p{M}\p{Emoji_Modifier}\p{Extended_Pictographic}\p{Script=Arabic}])[\u200c\u200d](?!\p{M})/u;
 
-function parts(text) {
+// A text of somebody else as children of an element.
+export function parts(text) {
   if (!HIDDEN.test(text)) return [text];
   const pieces = text.split(new RegExp(`(${HIDDEN.source})`, "u"));
   if (pieces.length > 2000) return [text.replace(new RegExp(HIDDEN.source, "gu"), "\ufffd")];

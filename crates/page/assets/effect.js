@@ -7,7 +7,7 @@ import { count, duration, many, time } from "./format.js";
 import { lazy } from "./plan.js";
 
 // The payload and the messages of a request to a model, whole: it is kept behind what it shares with one before.
-export function wholeRequest(view, at) {
+function wholeRequest(view, at) {
   const chain = [];
   for (let here = at; ;) {
     const { request } = view.timeline[here];
@@ -35,10 +35,11 @@ function before(view, at) {
   return null;
 }
 
-// JSON on lines of its own, with the text in its strings on lines as well, so that it can be read and compared.
-export function readable(text) {
+// JSON on lines of its own, with the text in its strings on lines as well, so that it can be read and compared. What a
+// string says stays escaped, so that it can pass for no field.
+function readable(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2).replaceAll("\\n", "\n    ").replaceAll('\\"', '"');
+    return JSON.stringify(JSON.parse(text), null, 2).replaceAll("\\n", "\\n\n    ");
   } catch {
     return text;
   }
@@ -70,6 +71,7 @@ export function effectView(view, at, onRecord) {
     effect.critical ? "on the critical path" : "",
     effect.writes ? "changes something in the world" : "",
     effect.tainted ? "the run had read untrusted text" : "",
+    effect.redrawn ? "not as it was sent: as the present spec asks it" : "",
   ].filter(Boolean);
   return h(
     "section",

@@ -113,6 +113,16 @@ const ROUTES = [
   [/^/, (main) => showFront(main)],
 ];
 
+// The address within the page; that of the front page where it is no address, as one that was cut in a mail.
+function readableHash() {
+  try {
+    decodeURIComponent(location.hash);
+    return location.hash || "#/";
+  } catch {
+    return "#/";
+  }
+}
+
 function route(main) {
   let close = () => {};
   const go = () => {
@@ -122,7 +132,7 @@ function route(main) {
       if (isHere) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    const hash = location.hash || "#/";
+    const hash = readableHash();
     const [pattern, view] = ROUTES.find(([one]) => one.test(hash));
     const names = (pattern.exec(hash) ?? []).slice(1).map((part) => part && decodeURIComponent(part));
     document.title = "planwright";

@@ -1,7 +1,7 @@
 // What a person is asked: shown exactly as its token covers it, and answered. What is refused is said at the field, and
 // what was typed stays.
 
-import { Problem, postUntilReached, randomName, threadPath } from "./api.js";
+import { Problem, get, postUntilReached, randomName, threadPath } from "./api.js";
 import { announce, bdi, block, h, newId, pretty } from "./dom.js";
 import { ago, time } from "./format.js";
 
@@ -24,7 +24,7 @@ const TITLES = {
 export function personPanel(thread, open, about, onDone) {
   const kind = kindOf(open);
   const title = h("h2", { id: newId("asked"), tabindex: -1 }, TITLES[kind]);
-  const answers = open.expired ? expired(thread, onDone) : forms(kind, thread, open, about, onDone);
+  const answers = open.expired ? expired(thread, open, onDone) : forms(kind, thread, open, about, onDone);
   const waits = h(
     "p",
     { class: "quiet" },
@@ -138,15 +138,14 @@ function forms(kind, thread, open, about, onDone) {
       { name: "Stop the run", label: "Reason", button: "Stop the run", send: (text) => resolve({ stop: text }) },
     ],
   }[kind];
-  return choices(ways, onDone);
+  return choices(ways, { isSending: false, thread, token: open.token }, onDone);
 }
 
 // A row of ways to answer. One without a field sends at once; each other opens its form.
-function choices(ways, onDone) {
+function choices(ways, state, onDone) {
   const row = h("div", { class: "row", role: "group", "aria-label": "Ways to answer" });
   const place = h("div", { class: "stack" });
   const notice = h("p", { class: "refusal", role: "alert" });
-  const state = { isSending: false, buttons: [] };
   for (const way of ways) {
     if (way.primary) {
       row.append(
@@ -246,11 +245,19 @@ async function send(way, value, state, refusal, field, onDone) {
     await postUntilReached(path, body, once);
     onDone("taken");
   } catch (error) {
+    // What was sent without a name of its own may have been taken before the connection was lost: then nobody is asked it
+    // any more.
+    if (error.isRepeated && !once && !(await isAsked(state))) return onDone("taken");
     onDone("refused");
     refuse(refusal, field, error.message, error instanceof Problem ? error.hint : "");
   } finally {
     state.isSending = false;
   }
+}
+
+async function isAsked({ thread, token }) {
+  const { turns } = await get(threadPath(thread));
+  return turns.at(-1)?.open?.token === token;
 }
 
 function refuse(refusal, field, problem, hint = "") {
@@ -263,15 +270,16 @@ function refuse(refusal, field, problem, hint = "") {
   field?.focus();
 }
 
-function expired(thread, onDone) {
+function expired(thread, open, onDone) {
   const refusal = h("p", { class: "refusal", role: "alert" });
+  const state = { isSending: false, thread, token: open.token };
   const way = { send: () => ({ path: threadPath(thread, "resume"), body: {} }) };
   const button = h(
     "button",
     {
       type: "button",
       class: "primary",
-      onclick: () => send(way, undefined, {}, refusal, null, onDone),
+      onclick: () => send(way, undefined, state, refusal, null, onDone),
     },
     "Go on without an answer",
   );

@@ -97,9 +97,9 @@ export function threadList() {
       found.textContent = `${list.children.length} found`;
       if (!view.text) return;
       // A thread that is not in the list yet is found by the beginning of its name.
-      const page = await get(`/threads?limit=50&prefix=${encodeURIComponent(view.text)}`).catch(() => ({
-        threads: [],
-      }));
+      const { text } = view;
+      const page = await get(`/threads?limit=50&prefix=${encodeURIComponent(text)}`).catch(() => ({ threads: [] }));
+      if (view.text !== text) return;
       view.extra = page.threads;
       draw();
     },

@@ -3,7 +3,11 @@
 use super::axe::is_accessible;
 use super::hostile::keep_hostile;
 use super::tab::Tab;
-use crate::cli_support::{ANSWER, Home, QUESTION, exhausted};
+use crate::cli_support::{ANSWER, Home, QUESTION, exhausted, replanned};
+use crate::view::long_run;
+use planwright::journal::{Fixture, Record};
+use planwright::machine::{Event, ToolOutcome};
+use planwright_app::records_of_fixture;
 
 /// Opens a file that the program wrote, with the network off.
 fn open(home: &Home, name: &str) -> Option<Tab> {
@@ -42,6 +46,50 @@ fn exported_comparison_shows_where_two_runs_part() {
     is_accessible(&tab, "exported comparison");
     tab.resize(360, 740);
     tab.fits();
+}
+
+/// Keeps a run as a fixture, each of its answers changed.
+fn save(home: &Home, name: &str, mut records: Vec<Record>, change: impl Fn(&mut Event)) {
+    for record in &mut records {
+        if let Record::Answered { event, .. } = record {
+            change(event);
+        }
+    }
+    Fixture::of_records(&records, None).unwrap().save(home.path(name)).unwrap();
+}
+
+#[test]
+fn exported_comparison_shows_what_differs_at_the_end_of_a_long_line() {
+    let home = Home::new();
+    for (name, end) in [("one.json", "the old end"), ("other.json", "the new\u{202e} end")] {
+        save(&home, name, records_of_fixture(&replanned()).unwrap(), |event| {
+            if let Event::ToolReturned { outcome: ToolOutcome::Returned { output, .. }, .. } = event {
+                *output = format!("{}{end}", "x".repeat(5_000));
+            }
+        });
+    }
+    home.check(&["compare", "one.json", "other.json", "--output", "both.html"], 1);
+    let Some(tab) = open(&home, "both.html") else { return };
+    tab.hides(&["the old end"]);
+    tab.click("button", "Show where they part");
+    tab.shows(&["reply differs", "the old end", "the newU+202E end"]);
+    is_accessible(&tab, "difference at the end of a line");
+}
+
+#[test]
+fn exported_comparison_says_what_the_service_says_of_a_reply_that_calls() {
+    let home = Home::new();
+    save(&home, "one.json", long_run("react", 2), |_| {});
+    save(&home, "other.json", long_run("react", 2), |event| {
+        if let Event::ModelReplied { reply, .. } = event {
+            reply.usage.input_tokens = 9;
+        }
+    });
+    home.check(&["compare", "one.json", "other.json", "--output", "both.html"], 0);
+    let Some(tab) = open(&home, "both.html") else { return };
+    tab.shows(&["Both runs are the same."]);
+    tab.click("option", &tab.all("option", "#1")[0].name);
+    tab.shows(&["Nothing differs that counts."]);
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::serve::Service;
 
 /// What runs or breaks out where text is taken for markup, and turns what stands around it where it is not isolated.
 const HOSTILE: &str = "<img src=x onerror=window.ran=1><script>window.ran=1</script></pre></script><svg onload=window.ran=1> \
-    [a](javascript:window.ran=1) \u{202e}txet denrut\u{2066} {{7*7}} ${window.ran=1} &lt;b&gt;";
+    [a](javascript:window.ran=1) \u{202e}txet denrut\u{2066} {{7*7}} ${window.ran=1} &lt;b&gt; \
+    pass\u{200b}word\u{200d} 👩\u{200d}💻 क्\u{200d}ष";
 
 /// A thread's name may be as long as 120 bytes and say nothing that turns the direction of writing.
 const NAME: &str = "<img src=x onerror=window.ran=1><script>window.ran=1</script> שלום ﷽ \"'&";
@@ -55,6 +56,8 @@ fn texts_of_strangers_are_shown_as_text() {
             tab.go(&super::world::address(NAME, rest));
             // Characters that turn the direction are shown by their number.
             tab.shows(&["<img src=x onerror=window.ran=1>", "U+202E"]);
+            // Characters that hide as well, and a joiner where it joins nothing.
+            tab.shows(&["passU+200BwordU+200D", "👩\u{200d}💻 क्\u{200d}ष"]);
             tab.fits();
             assert!(tab.is("typeof window.ran === 'undefined'"), "a text of a stranger ran");
             assert!(tab.is("!document.querySelector('main script, main img, main svg[onload]')"));

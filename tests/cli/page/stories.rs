@@ -20,7 +20,8 @@ fn chat_is_begun_watched_and_gone_on_with() {
     let home = Home::new();
     let turn = || [PLAN, GOOD, "It is 300840."].map(Answer::reply);
     let (service, _model, tell) = told(&home, [turn(), turn()].concat());
-    let Some(tab) = Tab::open(&service.address, "/") else { return };
+    // An address that was cut is that of the front page.
+    let Some(tab) = Tab::open(&service.address, "/#/t/%zz") else { return };
     tab.shows(&["What should be done?", "Nobody waits for you."]);
     is_accessible(&tab, "front page");
     tab.fill("textbox", "Question", SUM);
@@ -57,10 +58,16 @@ fn call_is_approved() {
     tab.find("heading", "Allow this call?");
     tab.shows(&["calc", "12/4+9", "untrusted"]);
     is_accessible(&tab, "call that waits");
+    let before = tab.text();
     tab.click("button", "Approve");
     tab.until("nobody is asked", || tab.all("heading", "Allow this call?").is_empty());
-    tab.shows(&["12"]);
+    let result = tab.wait_for("it is answered", || {
+        let thread = service.get("/threads/%EB%B3%B4%EA%B3%A0%EC%84%9C", 200);
+        thread["turns"][0]["result"].as_str().and_then(|result| result.lines().last()).map(str::to_owned)
+    });
     assert_eq!(service.get("/waiting", 200)["waiting"], json!([]));
+    assert!(!before.contains(&result), "{result}");
+    tab.shows(&[&result]);
 }
 
 #[test]
@@ -89,6 +96,22 @@ fn steps_that_no_plan_may_say_are_refused_at_the_field_and_others_done() {
     tab.click("button", "Approve these steps");
     tab.shows(&["42"]);
 }
+
+/// Loses the first reply to a `resolve`, and notes whether the page ever says that it was not taken.
+const LOST: &str = "(() => {
+    const send = window.fetch;
+    let times = 0;
+    window.fetch = async (path, options) => {
+        const response = await send(path, options);
+        if (!String(path).endsWith('/resolve')) return response;
+        times += 1;
+        if (times === 1) throw new TypeError('lost');
+        setTimeout(() => { window.repeated = true; }, 300);
+        return response;
+    };
+    const look = () => { window.wasRefused ||= document.body.innerText.includes('Not taken'); };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true });
+})()";
 
 #[test]
 fn write_in_doubt_after_a_kill_is_settled() {
@@ -120,8 +143,12 @@ fn write_in_doubt_after_a_kill_is_settled() {
     is_accessible(&tab, "write in doubt");
     tab.click("button", "It happened");
     tab.fill("textbox", "What the tool would have returned", "paid at noon");
+    // The connection is lost after the answer was taken: it is repeated, and nobody reads that it was not.
+    tab.value(LOST).unwrap();
     tab.click("button", "Settle: it happened");
     tab.shows(&["Bob is paid."]);
+    tab.until("it was repeated", || tab.is("window.repeated"));
+    assert!(tab.is("!window.wasRefused"), "{}", tab.text());
     assert_eq!((bank.count(), service.get("/waiting", 200)["waiting"].clone()), (1, json!([])));
 }
 
@@ -131,7 +158,7 @@ fn answer_goes_on_after_the_service_was_killed_and_started_again() {
     let model = Server::start(|_, nth| match nth {
         0 => Answer::reply(PLAN),
         1 => Answer::reply(GOOD),
-        2 => Answer::broken_chunks([event("It is 300"), event(" and something")]).hanging(),
+        2 => Answer::broken_chunks([event("It is 300\u{202e}"), event(" and something")]).hanging(),
         _ => {
             Answer::chunks([event("It is 300"), event("840."), finish("stop"), "data: [DONE]\n\n".to_owned()])
         }
@@ -145,7 +172,7 @@ fn answer_goes_on_after_the_service_was_killed_and_started_again() {
     tab.loses_connection = true;
     tab.fill("textbox", "Question", SUM);
     tab.click("button", "Ask");
-    tab.shows(&["It is 300"]);
+    tab.shows(&["It is 300U+202E"]);
     assert!(!tab.text().contains("840."));
     service.signal("-KILL");
     tab.shows(&["Connection lost. Trying again…"]);
@@ -182,6 +209,23 @@ fn whole_story_goes_by_the_keyboard_alone() {
     tab.shows(&["42"]);
 }
 
+/// A search for `ab` is answered before the one for `a`.
+const LATE: &str = "(() => {
+    const send = window.fetch;
+    let reached;
+    const newer = new Promise((resolve) => { reached = resolve; });
+    const found = (threads) => new Response(JSON.stringify({ threads }));
+    window.fetch = (path, options) => {
+        if (String(path).endsWith('prefix=ab')) {
+            setTimeout(reached, 300);
+            return Promise.resolve(found([{ thread: 'abacus', status: 'done', title: 'q', updated: 1 }]));
+        }
+        if (!String(path).endsWith('prefix=a')) return send(path, options);
+        window.late = newer.then(() => new Promise((resolve) => setTimeout(resolve, 100)));
+        return newer.then(() => found([]));
+    };
+})()";
+
 #[test]
 fn key_is_asked_for_and_threads_are_searched() {
     let home = Home::new();
@@ -200,6 +244,14 @@ fn key_is_asked_for_and_threads_are_searched() {
     tab.shows(&["No thread is like this."]);
     tab.fill("searchbox", "Search threads", "12/4");
     tab.find("link", "합계 done 12/4+9?");
+    // What is found late for an earlier text is no longer shown.
+    tab.value(LATE).unwrap();
+    tab.fill("searchbox", "Search threads", "a");
+    tab.fill("searchbox", "Search threads", "ab");
+    tab.find("link", "abacus");
+    tab.value("window.late").unwrap();
+    tab.find("link", "abacus");
+    tab.fill("searchbox", "Search threads", "12/4");
     tab.click("radio", "Waiting");
     tab.shows(&["No thread is like this."]);
     tab.click("button", "Forget key");

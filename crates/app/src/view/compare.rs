@@ -1,25 +1,25 @@
 //! Two runs side by side: what belongs together, where they part, how they differ.
 //!
-//! What counts is what was asked of the world and what came of it. Times, tokens and prices are shown and do not
-//! count, so that a run that is repeated is equal to the first.
+//! What counts is what was asked of the world and what came of it. Times, tokens, prices and which server answered are
+//! shown and do not count, so that a run that is repeated is equal to the first.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::RunView;
 use super::align::align;
-use super::difference::{Difference, Diffs, instructions, lines_of};
+use super::asked::WhatWasAsked;
+use super::difference::{Difference, Diffs, instructions};
 use super::part::{RunPart, ShownStep};
-use super::timeline::{ShownRequest, TimelineEffect};
+use super::timeline::TimelineEffect;
 use planwright::machine::Usage;
-use planwright::prompt::Message;
 use planwright::spec::Money;
 
 /// Two runs, compared.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Comparison {
-    /// Whether nothing differs that counts: times, tokens and prices do not.
+    /// Whether nothing differs that counts: times, tokens, prices and servers do not.
     pub equal: bool,
     /// The one run.
     pub a: ComparedRun,
@@ -124,12 +124,12 @@ pub fn compare(a: &RunView, b: &RunView) -> Comparison {
             other.and_then(|other| diffs.of("instructions", &instructions(one), &instructions(other)));
         differences.extend(instructions.map(|found| Difference { of: Some(role.clone()), ..found }));
     }
-    let effects = compare_effects(a, b, &mut diffs);
-    let steps = compare_steps(a, b, &mut diffs);
     differences.extend(diffs.of("status", a.status, b.status));
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     differences.extend(diffs.of("answer", &text(&a.answer), &text(&b.answer)));
     differences.extend(diffs.of("error", &text(&a.error), &text(&b.error)));
+    let effects = compare_effects(a, b, &mut diffs);
+    let steps = compare_steps(a, b, &mut diffs);
     let equal = differences.is_empty() && effects.iter().chain(&steps).all(|pair| pair.same);
     let parting = (!equal).then(|| find_parting(a, b, &differences, &effects)).flatten();
     Comparison { equal, a: ComparedRun::of(a), b: ComparedRun::of(b), parting, differences, effects, steps }
@@ -176,6 +176,7 @@ impl ComparedRun {
 fn compare_effects(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedPair> {
     let key = |effect: &TimelineEffect| format!("{}\u{0}{}", effect.asked, effect.digest);
     let aligned = align(&a.timeline, &b.timeline, key, |effect| effect.asked.clone());
+    let (mut asked_a, mut asked_b) = (WhatWasAsked::of(a), WhatWasAsked::of(b));
     let pair = |(one, other): (Option<usize>, Option<usize>)| {
         let side = |view: &RunView, at: usize| ComparedSide::of_effect(at, &view.timeline[at]);
         let mut differences = Vec::new();
@@ -187,10 +188,11 @@ fn compare_effects(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedP
                 let (a, b, diff) = Default::default();
                 differences.push(Difference { what, of, a, b, diff });
             }
-            let what = if first.kind == "tool" { "input" } else { "request" };
-            let differs = first.digest != second.digest;
-            let texts = differs.then(|| (request_text(a, one), request_text(b, other)));
-            differences.extend(texts.and_then(|(one, other)| diffs.of(what, &one, &other)));
+            if first.digest != second.digest {
+                let what = if first.kind == "tool" { "input" } else { "request" };
+                let (first, second) = (asked_a.find(one), asked_b.find(other));
+                differences.extend(diffs.of_asked(what, first, second));
+            }
             differences.extend(diffs.of_values("reply", &reply_of(first), &reply_of(second)));
         }
         let asked = one.map(|at| &a.timeline[at]).or(other.map(|at| &b.timeline[at]));
@@ -205,11 +207,12 @@ fn compare_effects(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedP
     aligned.into_iter().map(pair).collect()
 }
 
-/// The answer of an effect without what it cost and what the model thought; the text alone, where that is all.
+/// The answer of an effect without what it cost, who gave it and what the model thought; the text alone, where that is
+/// all.
 fn reply_of(effect: &TimelineEffect) -> Value {
     let mut reply = effect.reply.clone();
     if let Some(fields) = reply.as_object_mut().filter(|_| effect.kind == "model") {
-        for field in ["usage", "model", "thoughts", "cached"] {
+        for field in ["usage", "model", "server", "thoughts", "reasoning", "cached"] {
             fields.shift_remove(field);
         }
     }
@@ -218,47 +221,6 @@ fn reply_of(effect: &TimelineEffect) -> Value {
     };
     let text = only(&reply, "text").or_else(|| only(&only(&reply, "returned")?, "output"));
     text.unwrap_or(reply)
-}
-
-/// What was asked, as a text of lines.
-fn request_text(view: &RunView, at: usize) -> String {
-    match &view.timeline[at].request {
-        ShownRequest::Model { .. } => {
-            let (payload, messages) = view.whole_request(at);
-            let lines = messages.iter().map(|message| lines_of(&json!(message)));
-            std::iter::once(lines_of(&payload.into())).chain(lines).collect::<Vec<_>>().join("\n")
-        }
-        ShownRequest::Tool { input, .. } => lines_of(input),
-        ShownRequest::Person { question } => question.clone(),
-        ShownRequest::Wait { delay_ms } => format!("{delay_ms} ms"),
-    }
-}
-
-impl RunView {
-    /// The payload and the messages of a model's request, with what it shares with those before.
-    fn whole_request(&self, at: usize) -> (String, Vec<&Message>) {
-        let (mut chain, mut next) = (Vec::new(), Some(at));
-        while let Some(at) = next {
-            let ShownRequest::Model { after, payload, messages } = &self.timeline[at].request else { break };
-            chain.push((after, payload, messages));
-            next = after.map(|after| after.of);
-        }
-        let (mut whole, mut said) = (String::new(), Vec::new());
-        for (after, payload, messages) in chain.into_iter().rev() {
-            let units = after.map_or(0, |after| after.payload);
-            let mut counted = 0;
-            let end = whole.char_indices().find_map(|(at, letter)| {
-                let before = counted;
-                counted += letter.len_utf16();
-                (before >= units).then_some(at)
-            });
-            whole.truncate(end.unwrap_or(whole.len()));
-            whole.push_str(payload);
-            said.truncate(after.map_or(0, |after| after.messages));
-            said.extend(messages);
-        }
-        (whole, said)
-    }
 }
 
 fn compare_steps(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedPair> {

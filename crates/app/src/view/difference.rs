@@ -4,6 +4,7 @@ use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDi
 use serde::Serialize;
 use serde_json::Value;
 
+use super::asked::Asked;
 use planwright::contract::excerpt;
 
 /// How many differences are written out, and in how many lines each.
@@ -21,11 +22,11 @@ pub struct Difference {
     pub what: &'static str,
     /// Whose instructions.
     pub of: Option<String>,
-    /// The one, or its beginning.
+    /// The one, or its beginning; empty where many differences came before.
     pub a: String,
     /// The other.
     pub b: String,
-    /// A unified diff of both; empty where many came before.
+    /// A unified diff of both whole; empty where many came before.
     pub diff: String,
 }
 
@@ -35,23 +36,29 @@ pub(super) struct Diffs(usize);
 
 impl Diffs {
     pub fn of_values(&mut self, what: &'static str, a: &Value, b: &Value) -> Option<Difference> {
-        (a != b).then(|| self.write(what, &lines_of(a), &lines_of(b)))
+        (a != b).then(|| self.write(what, || [a, b].map(lines_of)))
+    }
+
+    pub fn of_asked(&mut self, what: &'static str, a: &Asked, b: &Asked) -> Option<Difference> {
+        (a != b).then(|| self.write(what, || [a, b].map(Asked::text)))
     }
 
     pub fn of(&mut self, what: &'static str, a: &str, b: &str) -> Option<Difference> {
-        (a != b).then(|| self.write(what, a, b))
+        (a != b).then(|| self.write(what, || [a, b].map(str::to_owned)))
     }
 
-    fn write(&mut self, what: &'static str, a: &str, b: &str) -> Difference {
+    fn write(&mut self, what: &'static str, texts: impl FnOnce() -> [String; 2]) -> Difference {
         self.0 += 1;
-        let mut diff = String::new();
-        if self.0 <= MOST_DIFFS {
-            let whole = diff_text(a, b, 1);
-            diff = whole.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n");
-            let more = whole.lines().count().saturating_sub(MOST_LINES);
-            diff.push_str(&if more > 0 { format!("\n… {more} more lines") } else { String::new() });
+        if self.0 > MOST_DIFFS {
+            let (a, b, diff) = Default::default();
+            return Difference { what, of: None, a, b, diff };
         }
-        Difference { what, of: None, a: excerpt(a, CHARS), b: excerpt(b, CHARS), diff }
+        let [a, b] = texts();
+        let whole = diff_text(&a, &b, 1);
+        let mut diff = whole.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n");
+        let more = whole.lines().count().saturating_sub(MOST_LINES);
+        diff.push_str(&if more > 0 { format!("\n… {more} more lines") } else { String::new() });
+        Difference { what, of: None, a: excerpt(&a, CHARS), b: excerpt(&b, CHARS), diff }
     }
 }
 
@@ -62,16 +69,15 @@ pub(super) fn instructions(frame: &Value) -> String {
     format!("{}\n{rest:#}", lines_of(&system.unwrap_or_default()))
 }
 
-/// A value as lines: JSON with a field a line, also where it stands in a text, and texts as they are.
+/// A value as lines: JSON with a field a line, also where it stands in a text, broken behind each `\n` in it. What a text
+/// says stays escaped there, so that it can pass for no field.
 pub(super) fn lines_of(value: &Value) -> String {
-    let inside = |text: &str| serde_json::from_str::<Value>(text).ok().filter(|inside| inside.is_object());
+    let inside = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+    let written = |value: &Value| format!("{value:#}").replace("\\n", "\\n\n    ");
     match value {
-        Value::String(text) => match inside(text) {
-            Some(inside) => format!("{inside:#}"),
-            None => text.clone(),
-        },
+        Value::String(text) => inside(text).as_ref().map_or_else(|| text.clone(), written),
         Value::Null => String::new(),
-        other => format!("{other:#}"),
+        other => written(other),
     }
 }
 

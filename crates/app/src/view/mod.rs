@@ -1,8 +1,10 @@
 //! A turn as a page draws it: one document, made of its records by the fold that everything is made by.
 //!
-//! **Invariant:** equal records give an equal document, and the work is in proportion to them.
+//! **Invariant:** equal records give an equal document. Its length is in proportion to them, and the work to the requests
+//! that they made: each is rendered once.
 
 mod align;
+mod asked;
 mod compare;
 mod difference;
 mod fixture;
@@ -219,10 +221,10 @@ impl<'r> Walk<'r> {
 
     fn take(&mut self, number: u64, record: &Record) -> Result<(), String> {
         match record {
-            Record::Requested { effect, at, .. } => {
+            Record::Requested { effect, digest, at } => {
                 self.find_nested(*effect, number);
                 let (compiled, state) = (&self.folded.compiled, &self.parts[0].state);
-                self.timeline.ask(compiled, state, *effect, number, *at);
+                self.timeline.ask(compiled, state, (*effect, *digest), number, *at);
             }
             Record::Answered { event, .. } | Record::Happened(event) => {
                 let (compiled, at, model) = (&self.folded.compiled, record.time(), &self.folded.model);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use planwright::contract::{ToolEffect, Trust};
 use planwright::machine::{EffectId, EffectKind, Event, State, ToolOutcome, Usage, awaited, local};
 use planwright::prompt::{Message, Request, RequestBody, Work};
-use planwright::spec::{CompiledSpec, Money};
+use planwright::spec::{CompiledSpec, Digest, Money};
 
 /// An effect: what was asked of the world, and what came of it. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +41,8 @@ pub struct TimelineEffect {
     pub digest: String,
     /// What was asked.
     pub request: ShownRequest,
+    /// Whether the request is not as it was sent but as the present spec asks it, which was changed since.
+    pub redrawn: bool,
     /// The answer as it came: the reply or failure of a model, the outcome of a tool, what a person said.
     pub reply: Value,
     /// The class of a failure; nothing where it did not fail.
@@ -135,18 +137,19 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Notes that an effect is asked. One that is asked again after its process ended is still the one.
+    /// Notes that an effect is asked, and the digest it was sent with. One that is asked again after its process ended is still the one.
     pub fn ask(
         &mut self,
         compiled: &CompiledSpec,
         state: &State,
-        id: EffectId,
+        (id, sent): (EffectId, Digest),
         record: u64,
         at: Option<u64>,
     ) {
         let effect = awaited(compiled, state, id).filter(|_| !self.open.contains_key(&id));
         let request = effect.and_then(|effect| Request::of_with(compiled, state, effect, &mut self.work));
         let (Some(request), Some(here)) = (request, local(compiled, state, id)) else { return };
+        let redrawn = request.digest != sent;
         let (tainted, number) = (here.state.is_tainted(), self.effects.len());
         let (text, asked, digest) = (id.to_string(), request.asked.to_string(), request.digest.to_string());
         let path = text.rsplit_once('/').map_or_else(String::new, |(path, _)| path.to_owned());
@@ -187,6 +190,7 @@ impl Timeline {
             ended: None,
             digest,
             request,
+            redrawn,
             reply: Value::Null,
             failure: None,
             model: None,
@@ -290,14 +294,15 @@ fn find_trust(compiled: &CompiledSpec, asked: &str, tool: &str) -> Trust {
 
 /// A request to a model behind what it shares with the one before.
 fn show_model(before: Option<Asked>, (_, payload, messages): &Asked) -> ShownRequest {
-    let shared = before.map(|(of, earlier, said)| {
+    let shared = before.and_then(|(of, earlier, said)| {
         let mut common = earlier.bytes().zip(payload.bytes()).take_while(|(one, other)| one == other).count();
         while !payload.is_char_boundary(common) {
             common -= 1;
         }
         let common = if common < SHARED { 0 } else { common };
         let messages = said.iter().zip(messages).take_while(|(one, other)| one == other).count();
-        (common, SharedBeginning { of, payload: payload[..common].encode_utf16().count(), messages })
+        let shared = SharedBeginning { of, payload: payload[..common].encode_utf16().count(), messages };
+        (common + messages > 0).then_some((common, shared))
     });
     let (bytes, known) = shared.map_or((0, 0), |(bytes, shared)| (bytes, shared.messages));
     let (payload, messages) = (payload[bytes..].to_owned(), messages[known..].to_vec());
