@@ -196,7 +196,9 @@ fn further_headers_are_sent_and_a_stop_ends_the_tries() {
     let refuses = |network: Network| client(&server).0.through(&network).unwrap_err().message;
     refuses(Network { ca_file: Some("no such file".into()), ..Network::default() });
     let proxy = Some("http://user:hunter2@proxy.example:3128".to_owned());
-    let refused = refuses(Network { proxy, ..Network::default() });
+    let network = Network { proxy, ..Network::default() };
+    assert!(!format!("{network:?}").contains("hunter2"), "{network:?}");
+    let refused = refuses(network);
     assert!(refused.contains("a user name") && !refused.contains("hunter2"), "{refused}");
 
     let server = Server::answering([Answer::error(503, "busy"), Answer::error(503, "busy")]);

@@ -48,8 +48,9 @@ pub(crate) fn check_variable_name(name: &str, place: &str) -> Result<()> {
     Err(Error::unusable(problem).hint("put the key into a variable and name that, never the key itself"))
 }
 
-/// The configuration file; `help/settings.txt` of the command line explains its keys.
-#[derive(Debug, Default, Deserialize)]
+/// The configuration file; `help/settings.txt` of the command line explains its keys. It has no `Debug`: an address in
+/// it may hold a password.
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfigFile {
     pub provider: Option<Provider>,

@@ -174,6 +174,12 @@ fn stream_that_ends_before_its_message_does_is_no_reply() {
     assert!(error.message.contains("the stream ended before the reply did"), "{error}");
     let stray = events([start(), delta(4, json!({"type": "text_delta", "text": "?"}))]);
     unanswered(Asker::answering([stray]).ask(), Cause::BadResponse);
+    for block in [json!("x"), json!(["x"]), json!(1), json!(true), Value::Null] {
+        let stream =
+            events([start(), begin(0, block), delta(0, json!({"type": "text_delta", "text": "답"}))]);
+        let error = unanswered(Asker::answering([stream]).ask(), Cause::BadResponse);
+        assert!(error.message.contains("expected an object as a block"), "{error}");
+    }
     // Nothing after the end is waited for.
     let whole: Vec<Value> = half.into_iter().chain(end("end_turn")).collect();
     assert_eq!(ask_once(events(whole).hanging()).unwrap().text, "반");

@@ -38,6 +38,13 @@ fn request_goes_to_messages_with_its_key_and_version() {
         "stream": false, "service_tier": "auto",
     });
     assert_eq!(seen.json(), expected);
+    // What is set goes before what is written, but for who is asked and how.
+    let body =
+        sent_with(&super::super::asker::plain(), json!({"max_tokens": 4096, "model": "x", "stream": true}));
+    assert_eq!(
+        (&body["max_tokens"], &body["model"], &body["stream"]),
+        (&json!(4096), &json!("m"), &json!(false))
+    );
 }
 
 #[test]
@@ -181,7 +188,20 @@ fn model_that_thinks_rests_where_its_calls_come_without_their_thoughts() {
     let on = |conversation| sent_with(&native(conversation), thinking.clone())["thinking"]["type"].clone();
     assert_eq!(on(turn(vec![thought.clone()])), "enabled");
     assert_eq!(on(turn(Vec::new())), "disabled");
-    assert_eq!(on([turn(Vec::new()), turn(vec![thought])].concat()), "enabled");
+    assert_eq!(on([turn(Vec::new()), turn(vec![thought.clone()])].concat()), "enabled");
+    // Another server's signature is refused, and thoughts do not go back from then on.
+    let refusal = Answer::error(400, "messages.1.content.0: Invalid `signature` in `thinking` block");
+    let server = Server::answering([refusal, words("a")]);
+    let asker = Asker::with(&server, |config| config.extra = thinking.as_object().unwrap().clone());
+    asker.ask_with(&native(turn(vec![thought]))).unwrap();
+    let seen: Vec<Value> = server.seen().iter().map(|seen| seen.json()).collect();
+    let begins: Vec<&Value> = seen.iter().map(|body| &body["messages"][1]["content"][0]["type"]).collect();
+    assert_eq!(begins, ["thinking", "tool_use"]);
+    assert_eq!(seen[1]["thinking"]["type"], "disabled");
+    // No other error is taken for such a refusal.
+    let asker = Asker::answering([Answer::error(400, "An encrypted file is no document.")]);
+    failed(asker.ask_with(&native(Vec::new())), FailureClass::BadRequest);
+    assert_eq!(asker.server().count(), 1);
 }
 
 #[test]

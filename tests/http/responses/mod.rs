@@ -151,6 +151,22 @@ fn model_without_sealed_reasoning_is_asked_without_it_from_then_on() {
     let seen = asker.server().seen();
     let sealed: Vec<bool> = seen.iter().map(|seen| seen.json().get("include").is_some()).collect();
     assert_eq!(sealed, [true, false, false]);
+    // Nor is the same sent back that was refused: another server sealed it.
+    let refusal = Answer::error(400, "The encrypted content for item rs_1 could not be verified.");
+    let asker = Asker::answering([refusal, words("답")]);
+    let call = Call { id: "call_1".to_owned(), name: "calc".to_owned(), arguments: json!({"input": "1"}) };
+    let reasoning = vec![thinks(Some("c2VhbA=="))];
+    let said = Message::Assistant { text: String::new(), calls: vec![call], reasoning };
+    asker.ask_with(&native(vec![said])).unwrap();
+    let sent = |seen: &[Value]| seen.iter().map(|item| item["type"] == "reasoning").collect::<Vec<_>>();
+    let seen = asker.server().seen();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(sent(seen[0].json()["input"].as_array().unwrap()), [false, true, false]);
+    assert_eq!(sent(seen[1].json()["input"].as_array().unwrap()), [false, false]);
+    // A request that asked for none of it is not put again.
+    let asker = Asker::answering([Answer::error(400, "An encrypted file is no document.")]);
+    failed(asker.ask(), FailureClass::BadRequest);
+    assert_eq!(asker.server().count(), 1);
     // What is not sealed is not sent back: nothing is stored under its name.
     let output = json!([thinks(None), calls("a", "calc", "")]);
     let reply = ask_once(Answer::json(200, &response("completed", output))).unwrap();

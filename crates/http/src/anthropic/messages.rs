@@ -21,7 +21,7 @@ pub(super) fn render_request(
     Asked { model, dialect, streams, extra }: Asked<'_>,
 ) -> Vec<(&'static str, Option<Value>)> {
     let frame = &*request.frame;
-    let messages = Messages::of(request);
+    let messages = Messages::of(request, dialect.sealed_reasoning);
     let thinking = extra.get("thinking").filter(|thinking| thinking["type"] != "disabled");
     let schema = frame.schema.as_ref().filter(|_| !frame.native_calls);
     let is_set = dialect.output == StructuredOutput::JsonSchema && thinking.is_none();
@@ -76,13 +76,15 @@ fn render_tool(contract: &ToolContract) -> Value {
 #[derive(Default)]
 struct Messages {
     list: Vec<Value>,
+    /// Whether signed thoughts go back.
+    takes_thoughts: bool,
     /// Whether the last turn of the assistant has calls and no thoughts.
     lacks_thoughts: bool,
 }
 
 impl Messages {
-    fn of(request: &ModelRequest) -> Self {
-        let mut messages = Messages::default();
+    fn of(request: &ModelRequest, takes_thoughts: bool) -> Self {
+        let mut messages = Messages { takes_thoughts, ..Messages::default() };
         let mut pieces = split_payload(&request.payload).into_iter().map(text).collect::<Vec<_>>();
         // The last two pieces end the lists and hold the question: they are this turn's.
         if let Some(last_kept) = pieces.len().checked_sub(3) {
@@ -109,7 +111,8 @@ impl Messages {
     /// Adds what the assistant said. Empty texts are refused.
     fn say(&mut self, reasoning: &[Value], words: &str, calls: &[Call]) {
         let is_ours = |block: &&Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
-        let thoughts: Vec<&Value> = reasoning.iter().filter(is_ours).collect();
+        let thoughts: Vec<&Value> =
+            reasoning.iter().filter(|block| self.takes_thoughts && is_ours(block)).collect();
         self.lacks_thoughts = thoughts.is_empty() && !calls.is_empty();
         thoughts.into_iter().for_each(|block| self.push("assistant", block.clone()));
         if !words.trim().is_empty() {

@@ -38,6 +38,7 @@ impl Protocol for Messages {
     const ROOT: &'static str = "/v1";
     const ANSWER: &'static str = "a message";
     const HAS_JSON_OBJECT: bool = false;
+    const REASONING: Option<&'static str> = Some("signature");
     type Draft = MessageDraft;
 
     fn open_client(key: &Secret) -> Result<Client, String> {

@@ -143,6 +143,12 @@ impl MessageDraft {
             let problem = format!("expected at most {MAX_BLOCKS} blocks in one reply, found more");
             return Err(AttemptError::failed(ModelFailure::new(FailureClass::TooLarge, problem)));
         }
+        if !block.is_object() {
+            return Err(AttemptError::bad_response(
+                "expected an object as a block, found another value",
+                true,
+            ));
+        }
         // The input of a stream comes in pieces after an empty one.
         let is_whole = block["input"].as_object().is_some_and(|input| !self.is_stream || !input.is_empty());
         let input = if is_whole { block["input"].to_string() } else { String::new() };

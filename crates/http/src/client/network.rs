@@ -1,5 +1,6 @@
 //! How a client gets to its server: whom it trusts, and through whom it goes.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
@@ -8,13 +9,21 @@ use ureq::{Agent, Proxy};
 use super::address::{parse_address, show_address};
 
 /// How a client gets to its server, in place of what the environment says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Network {
     /// A file of certificates in PEM to trust instead of the usual ones. `SSL_CERT_FILE` names one for every client.
     pub ca_file: Option<PathBuf>,
     /// The address of a proxy, without a password: `http://proxy.example:3128`. `HTTPS_PROXY` and `HTTP_PROXY` name
     /// those for every client, `NO_PROXY` what is reached without. This machine always is.
     pub proxy: Option<String>,
+}
+
+/// Shows no password of the proxy.
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let proxy = self.proxy.as_deref().map(show_address);
+        f.debug_struct("Network").field("ca_file", &self.ca_file).field("proxy", &proxy).finish()
+    }
 }
 
 impl Network {

@@ -21,7 +21,8 @@ pub struct ModelConfig {
     pub api_key: Secret,
     /// Headers to send beside it, by name: `api-key` for Azure, `X-Title` for OpenRouter. No error shows a value.
     pub headers: Vec<(String, Secret)>,
-    /// Members to add to every request as they are: `thinking`, `reasoning`, `service_tier`.
+    /// Members of every request as they are, in place of others of their names: `thinking`, `max_tokens`,
+    /// `service_tier`. `model` and `stream` stay as they are asked for.
     pub extra: Map<String, Value>,
     /// Certificates to trust, and a proxy, in place of those of the environment.
     pub network: Network,

@@ -35,7 +35,7 @@ pub struct Dialect {
     /// `max_completion_tokens` instead of `max_tokens`.
     pub(crate) completion_tokens: bool,
     pub(crate) stream_options: bool,
-    /// Whether reasoning is asked for in a form that can be sent back.
+    /// Whether reasoning is asked for in a form that can be sent back, and is sent back.
     pub(crate) sealed_reasoning: bool,
 }
 
@@ -79,7 +79,7 @@ impl Dialect {
                 ("stream_options", "asking without it")
             }
             new if new == self.output && to.sealed_reasoning != self.sealed_reasoning => {
-                ("reasoning.encrypted_content", "asking without it")
+                ("sealed reasoning", "asking without it")
             }
             new if new == self.output => ("temperature", "asking without it"),
             StructuredOutput::Prompt => (output(self.output), "asking in words"),
@@ -94,6 +94,7 @@ impl Dialect {
         error: &ServerError,
         frame: &RequestFrame,
         streams: bool,
+        reasoning: Option<&str>,
     ) -> Option<Self> {
         if is_final(error) {
             return None;
@@ -107,7 +108,8 @@ impl Dialect {
         if streams && self.stream_options && error.mentions("stream_options,include_usage") {
             return Some(Dialect { stream_options: false, ..self });
         }
-        if self.sealed_reasoning && error.mentions("encrypted") {
+        let sends_reasoning = frame.native_calls && self.sealed_reasoning;
+        if sends_reasoning && reasoning.is_some_and(|marks| error.mentions(marks)) {
             return Some(Dialect { sealed_reasoning: false, ..self });
         }
         let output = match self.output {

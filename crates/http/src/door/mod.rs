@@ -119,7 +119,7 @@ impl<P: Protocol> Door<P> {
             if let Some(reply) = P::read_generation(error) {
                 return Ok(reply);
             }
-            let simpler = dialect.without_refused(error, &request.frame, streams);
+            let simpler = dialect.without_refused(error, &request.frame, streams, P::REASONING);
             let Some(simpler) = simpler.filter(|_| !has_streamed.get()) else {
                 return conclude(error, request.frame.native_calls).map_or(answer, Err);
             };

@@ -12,6 +12,9 @@ use planwright::spec::RequestFrame;
 /// Most bytes of thoughts that are kept to be sent back.
 pub(crate) const MAX_REASONING_BYTES: usize = 256 << 10;
 
+/// Members that no setting replaces: who is asked, how the answer comes, and a model that must rest.
+const FIXED: [&str; 3] = ["model", "stream", "thinking"];
+
 /// A protocol. Everything else about a request is the door's.
 pub trait Protocol: Send + Sync + 'static {
     /// Where requests go, below the server's base URL.
@@ -22,6 +25,8 @@ pub trait Protocol: Send + Sync + 'static {
     const ANSWER: &'static str;
     /// Whether a reply can be asked for as any JSON object.
     const HAS_JSON_OBJECT: bool;
+    /// What an error speaks of that refuses the reasoning a request asks for or sends back.
+    const REASONING: Option<&'static str> = None;
     type Draft: Draft;
 
     fn open_client(key: &Secret) -> Result<Client, String> {
@@ -43,7 +48,7 @@ pub struct Asked<'a> {
     pub(crate) model: &'a str,
     pub(crate) dialect: Dialect,
     pub(crate) streams: bool,
-    /// What is set in place of what is written, or beside it.
+    /// What is set in place of what is written, or beside it; `FIXED` members stay as they are written.
     pub(crate) extra: &'a Map<String, Value>,
 }
 
@@ -53,7 +58,9 @@ impl Asked<'_> {
         let members = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         let mut body: Map<String, Value> = members.collect();
         for (key, value) in self.extra {
-            body.entry(key).or_insert_with(|| value.clone());
+            if !FIXED.contains(&&**key) || !body.contains_key(key) {
+                body.insert(key.clone(), value.clone());
+            }
         }
         Value::Object(body).to_string().into_bytes()
     }

@@ -22,10 +22,13 @@ pub(super) fn render_request(
         StructuredOutput::Auto | StructuredOutput::Prompt => None,
     });
     let mut items = vec![say("user", &request.payload)];
-    request.conversation.iter().for_each(|message| push_items(&mut items, message, frame.native_calls));
-    let offers = frame.native_calls && !frame.tools.is_empty();
     // What was thought before calls goes back with their results; nothing is stored there.
     let sealed = frame.native_calls && dialect.sealed_reasoning;
+    request.conversation.iter().for_each(|message| push_items(&mut items, message, frame.native_calls));
+    if !sealed {
+        items.retain(|item| item["type"] != "reasoning");
+    }
+    let offers = frame.native_calls && !frame.tools.is_empty();
     vec![
         ("model", Some(json!(model))),
         ("instructions", Some(json!(render_system(frame, told)))),

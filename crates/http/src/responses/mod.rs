@@ -32,6 +32,7 @@ impl Protocol for ResponseItems {
     const ROOT: &'static str = "/v1";
     const ANSWER: &'static str = "a response";
     const HAS_JSON_OBJECT: bool = true;
+    const REASONING: Option<&'static str> = Some("encrypted");
     type Draft = ResponseDraft;
 
     fn render(request: &ModelRequest, asked: Asked<'_>) -> Vec<(&'static str, Option<Value>)> {
