@@ -256,8 +256,9 @@ async function send(way, value, state, refusal, field, onDone) {
 }
 
 async function isAsked({ thread, token }) {
-  const { turns } = await get(threadPath(thread));
-  return turns.at(-1)?.open?.token === token;
+  // Where the thread cannot be read, it is still asked as far as is known.
+  const shown = await get(threadPath(thread)).catch(() => null);
+  return !shown || shown.turns.at(-1)?.open?.token === token;
 }
 
 function refuse(refusal, field, problem, hint = "") {
