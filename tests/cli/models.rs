@@ -132,6 +132,43 @@ fn whole_run_is_answered_by_anthropic_and_keys_of_others_are_not_sent() {
     check(run.args(["run", "--config", "c.toml", "--model", "mine", SUM]), "", 1);
     assert_eq!(other.seen()[0].header("x-api-key"), None);
     assert_eq!(models(&other)[0], "mine");
+    // It goes with the address beside it in the environment, and nowhere while it is another server's.
+    let gateway = messages(&["{}"]);
+    home.write("c.toml", "[models.mine]\nprovider = \"anthropic\"\n");
+    let mut run = home.program();
+    run.env("ANTHROPIC_API_KEY", "sk-ant-4711").env("ANTHROPIC_BASE_URL", gateway.origin());
+    check(run.args(["run", "--config", "c.toml", "--model", "mine", SUM]), "", 1);
+    assert_eq!(gateway.seen()[0].header("x-api-key"), Some("sk-ant-4711"));
+    let top = format!("provider = \"anthropic\"\nbase_url = {:?}\n[models.mine]\n", gateway.url());
+    home.write("c.toml", &format!("{top}provider = \"anthropic\"\n"));
+    let mut run = home.program();
+    run.env("ANTHROPIC_API_KEY", "sk-ant-4711");
+    let said = check(run.args(["run", "--config", "c.toml", "--model", "mine", SUM]), "", 2);
+    said.complains(&["ANTHROPIC_API_KEY is the key of http://127.0.0.1", "name `base_url` in the table"]);
+}
+
+#[test]
+fn models_of_one_name_keep_their_replies_apart_and_so_do_requests_with_other_members() {
+    let home = Home::new();
+    let spec = planwright::agents::source("validated").unwrap();
+    home.write("mine.toml", &spec.replace("[policy]\n", "[policy]\nenable_cache = true\n"));
+    let talkative =
+        || Server::answering([Answer::reply(PLAN), Answer::reply(GOOD), Answer::reply("It is 300840.")]);
+    let (first, second) = (talkative(), messages(&[PLAN, GOOD, "It is 300840."].repeat(2)));
+    let config = format!(
+        "[cache]\nfolder = \"kept\"\n[models.a]\nmodel = \"m\"\nbase_url = {:?}\n\
+         [models.b]\nmodel = \"m\"\nprovider = \"anthropic\"\nbase_url = {:?}\n",
+        first.url(),
+        second.url(),
+    );
+    home.write("c.toml", &config);
+    let run = |model: &str| {
+        home.check(&["run", "--agent", "./mine.toml", "--config", "c.toml", "--model", model, SUM], 0);
+        (first.count(), second.count())
+    };
+    assert_eq!([run("a"), run("a"), run("b"), run("b")], [(3, 0), (3, 0), (3, 3), (3, 3)]);
+    home.write("c.toml", &format!("{config}[models.b.request]\nservice_tier = \"auto\"\n"));
+    assert_eq!([run("b"), run("b"), run("a")], [(3, 6), (3, 6), (3, 6)]);
 }
 
 #[test]
@@ -146,6 +183,16 @@ fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
     refuses(
         "[models.a]\napi_key_env = \"NO_KEY\"",
         &["NO_KEY, named by `api_key_env` of [models.a], is not set"],
+    );
+    // Flags say nothing of a table, and a server of another protocol has no embeddings.
+    for flag in [["--provider", "anthropic"], ["--api-key-env", "OTHER"]] {
+        home.write("c.toml", "[models.a]\nbase_url = \"http://127.0.0.1:1/v1\"\n");
+        let args = ["run", "--config", "c.toml", "--model", "a", flag[0], flag[1], SUM];
+        home.refuses(&args, &[flag[0], "[models.a] of the configuration file says it already"]);
+    }
+    refuses(
+        "provider = \"anthropic\"\nbase_url = \"http://127.0.0.1:1\"\nmodel = \"m\"\n[embeddings]\nmodel = \"e\"",
+        &["[embeddings] names a model and no server that has embeddings", "add base_url"],
     );
     refuses("[models.a]\nprovider = \"acme\"", &["acme", "openai", "anthropic", "responses"]);
     refuses("[roles.poet]\nmodel = \"a\"", &["poet", "planner"]);

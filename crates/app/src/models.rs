@@ -6,6 +6,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::error::{Error, Result};
 use crate::provider::Provider;
 use crate::servers::Server;
@@ -14,7 +16,7 @@ use planwright::driver::Cached;
 use planwright::machine::ModelReply;
 use planwright::ports::{Model, ModelError, RetrySink, Secret, TokenSink};
 use planwright::prompt::ModelRequest;
-use planwright::spec::{RequestFrame, RoleName};
+use planwright::spec::{Digest, RequestFrame, RoleName};
 use planwright_http::{Anthropic, Fallback, ModelConfig, OpenAi, Responses, Retry, show_address};
 use planwright_offline::Offline;
 
@@ -94,7 +96,10 @@ fn open_one(
         Provider::Responses => Arc::new(Responses::new(config).map_err(refused)?),
     };
     let Some(folder) = file.cache.folder.as_ref().filter(|_| uses_cache) else { return Ok(model) };
-    let cached = Cached::new(model, folder);
+    // What a reply depends on and no request says. The address may hold a key, so it names no folder itself.
+    let asked =
+        json!([server.provider, server.base_url, server.structured_output, server.request]).to_string();
+    let cached = Cached::new(model, folder.join(Digest::of([asked.as_bytes()]).to_string()));
     let cached = file.cache.entries.into_iter().fold(cached, Cached::max_entries);
     Ok(Arc::new(file.cache.bytes.into_iter().fold(cached, Cached::max_bytes)))
 }

@@ -33,19 +33,38 @@ pub(crate) fn resolve_headers(headers: &BTreeMap<String, String>) -> Result<Vec<
     headers.iter().map(|(name, variable)| Ok((name.clone(), key_from(variable, name)?))).collect()
 }
 
+/// The usual key of a provider with the address beside it in the environment, for a table that names neither.
+fn find_usual(name: &str, provider: Provider, file: &ConfigFile) -> Result<(Option<String>, Option<Secret>)> {
+    let (address, key) = provider.variables();
+    let (url, found) = (variable(address)?, variable(key)?.map(Secret::new));
+    let shares_key =
+        file.api_key_env.is_none() && file.provider.unwrap_or_default().variables() == provider.variables();
+    let elsewhere = |other: &&String| other.trim_end_matches('/') != provider.base_url();
+    match file.base_url.as_ref().filter(elsewhere) {
+        Some(other) if shares_key && url.is_none() && found.is_some() => {
+            let (usual, other) = (provider.base_url(), show_address(other));
+            let problem = format!("[models.{name}] is asked at {usual}, and {key} is the key of {other}");
+            Err(Error::unusable(problem).hint("name `base_url` in the table, with `api_key_env` for a key"))
+        }
+        _ => Ok((url, found)),
+    }
+}
+
 /// The servers of `[models]`, by their names. The usual key of a provider goes to its own servers alone.
 pub(crate) fn open_named(file: &ConfigFile) -> Result<BTreeMap<String, Server>> {
     let open = |(name, table): (&String, &ModelTable)| -> Result<(String, Server)> {
         let provider = table.provider.unwrap_or_default();
-        let key = match &table.api_key_env {
-            Some(variable) => Some(key_from(variable, &format!("`api_key_env` of [models.{name}]"))?),
-            None if table.base_url.is_some() => None,
-            None => variable(provider.variables().1)?.map(Secret::new),
+        let (base_url, key) = match (&table.base_url, &table.api_key_env) {
+            (url, Some(variable)) => {
+                (url.clone(), Some(key_from(variable, &format!("`api_key_env` of [models.{name}]"))?))
+            }
+            (Some(url), None) => (Some(url.clone()), None),
+            (None, None) => find_usual(name, provider, file)?,
         };
         let server = Server {
             name: name.clone(),
             provider,
-            base_url: table.base_url.clone().unwrap_or_else(|| provider.base_url().to_owned()),
+            base_url: base_url.unwrap_or_else(|| provider.base_url().to_owned()),
             model: table.model.clone().unwrap_or_else(|| name.clone()),
             key,
             headers: resolve_headers(&table.headers)?,
@@ -85,6 +104,12 @@ pub(crate) fn choose_server(
     if args.base_url.is_none()
         && let Some(server) = model.as_ref().and_then(|model| named.get(model))
     {
+        let flags = [("--provider", args.provider.is_some()), ("--api-key-env", args.api_key_env.is_some())];
+        if let Some((flag, _)) = flags.into_iter().find(|(_, is_given)| *is_given) {
+            let problem =
+                format!("{flag}: [models.{}] of the configuration file says it already", server.name);
+            return Err(Error::unusable(problem).hint("leave it out, or name the server with --base-url"));
+        }
         return Ok(Some(server.clone()));
     }
     let provider = args.provider.or(file.provider).unwrap_or_default();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::config::{ConfigFile, check_variable_name, key_from, user_cache_folder, variable};
 use crate::error::{Error, Result};
 use crate::overrides::Overrides;
+use crate::provider::Provider;
 use crate::servers::{Server, choose_server, open_named, resolve_headers};
 use planwright::journal::Folded;
 use planwright::ports::Secret;
@@ -109,9 +110,11 @@ pub fn configured_keys(config: Option<&Path>) -> Result<Vec<Secret>> {
 /// The server for embeddings, if the file names a model for them: the chat model's with its key, or another one.
 fn choose_embeddings(file: &ConfigFile, server: Option<&Server>) -> Result<Option<Server>> {
     let Some(model) = file.embeddings.model.clone() else { return Ok(None) };
-    let same = server.map(|server| server.base_url.clone());
+    let same = server.filter(|server| server.provider != Provider::Anthropic);
+    let same = same.map(|server| server.base_url.clone());
     let Some(base_url) = file.embeddings.base_url.clone().or(same) else {
-        return Err(Error::unusable("[embeddings] names a model and no server").hint("add base_url to it"));
+        let problem = "[embeddings] names a model and no server that has embeddings";
+        return Err(Error::unusable(problem).hint("add base_url to it"));
     };
     let key = match &file.embeddings.api_key_env {
         Some(name) => Some(key_from(name, "`api_key_env` of [embeddings]")?),
