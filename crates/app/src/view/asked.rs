@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::RunView;
-use super::difference::lines_of;
+use super::lines::lines_of;
 use super::timeline::ShownRequest;
 
 /// What an effect asks, without what a server wants back unread. Texts are in UTF-16, as shared beginnings are counted.

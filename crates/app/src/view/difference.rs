@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::asked::Asked;
+use super::lines::lines_of;
 use planwright::contract::excerpt;
 
 /// How many differences are written out, and in how many lines each.
@@ -67,18 +68,6 @@ pub(super) fn instructions(frame: &Value) -> String {
     let mut rest = frame.clone();
     let system = rest.as_object_mut().and_then(|fields| fields.shift_remove("system"));
     format!("{}\n{rest:#}", lines_of(&system.unwrap_or_default()))
-}
-
-/// A value as lines: JSON with a field a line, also where it stands in a text, broken behind each `\n` in it. What a text
-/// says stays escaped there, so that it can pass for no field.
-pub(super) fn lines_of(value: &Value) -> String {
-    let inside = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
-    let written = |value: &Value| format!("{value:#}").replace("\\n", "\\n\n    ");
-    match value {
-        Value::String(text) => inside(text).as_ref().map_or_else(|| text.clone(), written),
-        Value::Null => String::new(),
-        other => written(other),
-    }
 }
 
 /// How two texts differ, line by line, as a unified diff with so many lines of context.

@@ -8,6 +8,7 @@ mod asked;
 mod compare;
 mod difference;
 mod fixture;
+mod lines;
 mod part;
 mod source;
 mod summary;
