@@ -94,7 +94,7 @@ pub enum ShownRequest {
         /// The question.
         question: String,
     },
-    /// Nobody: time passes.
+    /// A wait until time has passed; no one is asked.
     Wait {
         /// How long, in milliseconds.
         delay_ms: u64,

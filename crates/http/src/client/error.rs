@@ -85,7 +85,7 @@ impl AttemptError {
         AttemptError::new(Cause::BadResponse, false, Stage::Failed(Box::new(failure)), "")
     }
 
-    /// The same error with the name that the server gave the request.
+    /// Adds the id that the server gave the request to an error that it answered with.
     pub(crate) fn with_request(mut self, id: Option<String>) -> Self {
         if let (Stage::Answered(error), Some(id)) = (&mut self.stage, id) {
             error.request = id;
