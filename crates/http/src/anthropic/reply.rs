@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::client::{AttemptError, Client};
-use crate::door::{Draft, MAX_REASONING_BYTES, check_error, read_count};
+use crate::door::{Draft, bound_reasoning, broken_off, check_error, read_count};
 use planwright::contract::AskedCall;
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::TokenSink;
@@ -91,10 +91,7 @@ impl Draft for MessageDraft {
                 _ => {}
             }
         }
-        let size: usize = reply.reasoning.iter().map(|block| block.to_string().len()).sum();
-        if reply.tool_calls.is_empty() || size > MAX_REASONING_BYTES {
-            reply.reasoning.clear();
-        }
+        bound_reasoning(&mut reply);
         let (class, message) = match stop.as_str() {
             "refusal" => {
                 let why = details["explanation"].as_str().or(details["category"].as_str());
@@ -114,10 +111,7 @@ impl Draft for MessageDraft {
             // `end_turn`, `stop_sequence`, `tool_use`, and what is yet to come.
             _ => return Ok(reply),
         };
-        // Words beside a call that was cut are no reply that came so far.
-        let is_kept = class == FailureClass::Length && reply.tool_calls.is_empty();
-        let text = if is_kept { reply.text } else { String::new() };
-        Err(AttemptError::failed(ModelFailure { usage, text, ..ModelFailure::new(class, message) }))
+        Err(broken_off(reply, class, message))
     }
 }
 

@@ -15,7 +15,7 @@ mod words;
 pub use config::ModelConfig;
 pub use dialect::StructuredOutput;
 pub use protocol::{Asked, Draft, Protocol};
-pub(crate) use protocol::{MAX_REASONING_BYTES, check_error, read_count};
+pub(crate) use protocol::{bound_reasoning, broken_off, check_error, read_count};
 pub(crate) use words::{NO_WORDS, parse_repair, render_system, split_reply};
 
 use std::cell::Cell;

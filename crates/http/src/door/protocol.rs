@@ -4,16 +4,32 @@ use serde_json::{Map, Value};
 
 use super::dialect::Dialect;
 use crate::client::{AttemptError, Client, ServerError};
-use planwright::machine::ModelReply;
+use planwright::machine::{FailureClass, ModelFailure, ModelReply};
 use planwright::ports::{Secret, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::RequestFrame;
 
 /// Most bytes of thoughts that are kept to be sent back.
-pub(crate) const MAX_REASONING_BYTES: usize = 256 << 10;
+const MAX_REASONING_BYTES: usize = 256 << 10;
 
 /// Members that no setting replaces: who is asked, how the answer comes, and a model that must rest.
 const FIXED: [&str; 3] = ["model", "stream", "thinking"];
+
+/// Leaves out reasoning that is not sent back: that of a reply without calls, and more than may be kept.
+pub(crate) fn bound_reasoning(reply: &mut ModelReply) {
+    let size: usize = reply.reasoning.iter().map(|block| block.to_string().len()).sum();
+    if reply.tool_calls.is_empty() || size > MAX_REASONING_BYTES {
+        reply.reasoning.clear();
+    }
+}
+
+/// The failure of a reply that did not come whole. Where it was cut, it holds what had come.
+pub(crate) fn broken_off(reply: ModelReply, class: FailureClass, message: String) -> AttemptError {
+    // Words beside a call that was cut are no reply that came so far.
+    let is_kept = class == FailureClass::Length && reply.tool_calls.is_empty();
+    let text = if is_kept { reply.text } else { String::new() };
+    AttemptError::failed(ModelFailure { usage: reply.usage, text, ..ModelFailure::new(class, message) })
+}
 
 /// A protocol. Everything else about a request is the door's.
 pub trait Protocol: Send + Sync + 'static {

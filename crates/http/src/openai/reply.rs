@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::calls::Calls;
 use crate::client::{AttemptError, Client};
-use crate::door::{Draft, check_error, read_count};
+use crate::door::{Draft, broken_off, check_error, read_count};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
 use planwright::ports::{Cause, TokenSink};
 use planwright::spec::RequestFrame;
@@ -84,8 +84,9 @@ impl Draft for Completion {
     }
 
     fn finish(self) -> Result<ModelReply, AttemptError> {
-        let Completion { text, thoughts, calls, refusal, usage, .. } = self;
-        let finish = self.finish.unwrap_or_default();
+        let Completion { text, thoughts, calls, refusal, usage, finish, .. } = self;
+        let reply = ModelReply { text, tool_calls: calls.finish(), thoughts, usage, ..ModelReply::default() };
+        let finish = finish.unwrap_or_default();
         let is_filtered = ["content_filter", "content-filter", "safety"].iter().any(|it| finish.contains(it));
         let or = |message: &str| if refusal.is_empty() { message } else { refusal.as_str() }.to_owned();
         let (class, message) = match finish.as_str() {
@@ -105,15 +106,9 @@ impl Draft for Completion {
                     ..AttemptError::bad_response(problem, true)
                 });
             }
-            _ => {
-                let tool_calls = calls.finish();
-                return Ok(ModelReply { text, tool_calls, thoughts, usage, ..ModelReply::default() });
-            }
+            _ => return Ok(reply),
         };
-        // Words beside a call that was cut are no reply that came so far.
-        let is_kept = class == FailureClass::Length && calls.is_empty();
-        let text = if is_kept { text } else { String::new() };
-        Err(AttemptError::failed(ModelFailure { usage, text, ..ModelFailure::new(class, message) }))
+        Err(broken_off(reply, class, message))
     }
 }
 

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::client::{AttemptError, Client, ServerError};
-use crate::door::{Draft, MAX_REASONING_BYTES, check_error, read_count};
+use crate::door::{Draft, bound_reasoning, broken_off, check_error, read_count};
 use planwright::contract::AskedCall;
-use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
+use planwright::machine::{FailureClass, ModelReply, Usage};
 use planwright::ports::TokenSink;
 use planwright::spec::RequestFrame;
 
@@ -76,10 +76,7 @@ impl Draft for ResponseDraft {
         if reply.text.is_empty() {
             reply.text = self.streamed;
         }
-        let size: usize = reply.reasoning.iter().map(|item| item.to_string().len()).sum();
-        if reply.tool_calls.is_empty() || size > MAX_REASONING_BYTES {
-            reply.reasoning.clear();
-        }
+        bound_reasoning(&mut reply);
         let usage = reply.usage;
         let reason = response["incomplete_details"]["reason"].as_str().unwrap_or_default();
         let (class, message) = match (response["status"].as_str().unwrap_or_default(), reason) {
@@ -96,10 +93,7 @@ impl Draft for ResponseDraft {
             }
             _ => return Ok(reply),
         };
-        // Words beside a call that was cut are no reply that came so far.
-        let is_kept = class == FailureClass::Length && reply.tool_calls.is_empty();
-        let text = if is_kept { reply.text } else { String::new() };
-        Err(AttemptError::failed(ModelFailure { usage, text, ..ModelFailure::new(class, message) }))
+        Err(broken_off(reply, class, message))
     }
 }
 
