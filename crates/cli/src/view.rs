@@ -12,7 +12,7 @@ use crate::serve::start_service;
 use crate::{out, text};
 use planwright::journal::system::{create_private_folder, random_id};
 use planwright_app::{Error, Result, RunView, find_turn};
-use planwright_serve::Announce;
+use planwright_serve::{Announce, in_path};
 
 pub fn view(args: &ViewArgs) -> Result<()> {
     let place = args.store.place()?;
@@ -34,7 +34,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
         return Ok(());
     };
     let (_, turn) = find_turn(&args.run, &place)?;
-    let page = format!("/#/t/{}/{turn}", percent_encode(thread));
+    let page = format!("/#/t/{}/{turn}", in_path(thread));
     let typed = ["planwright", "serve", "--listen", "127.0.0.1:0", "--no-resume", "--quiet"];
     let Typed::Serve(mut service) = Cli::parse_from(typed).command else { return Ok(()) };
     service.store = args.store.clone();
@@ -93,12 +93,4 @@ fn open(page: &str) {
     if opened.is_err() {
         out::remark(&format!("{} is not there: open the page yourself", program.display()));
     }
-}
-
-/// A name as it stands in an address.
-fn percent_encode(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    name.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }

@@ -3,7 +3,7 @@
 import { get, threadPath } from "./api.js";
 import { diffBlock, unifiedBlock } from "./diff.js";
 import { effectView } from "./effect.js";
-import { bdi, block, h, newId, pretty, show } from "./dom.js";
+import { bdi, block, h, newId, pretty, show, scrollTable } from "./dom.js";
 import { count, duration, many } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
@@ -211,24 +211,8 @@ function totals(a, b) {
       h("td", null, bdi(other)),
       h("td", null, one === other ? "same" : "differs"),
     );
-  return h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Both in figures" },
-    h(
-      "table",
-      null,
-      h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          ["", "One", "Other", ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))),
-        ),
-      ),
-      h("tbody", null, rows.map(draw)),
-    ),
-  );
+  const heads = ["", "One", "Other", ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td")));
+  return scrollTable("Both in figures", heads, h("tbody", null, rows.map(draw)));
 }
 
 function planText(view) {

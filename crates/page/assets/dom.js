@@ -89,6 +89,16 @@ export function untrusted(text, from) {
   );
 }
 
+// A table of this name that scrolls by itself, with what stands behind it.
+export function scrollTable(name, heads, body, ...behind) {
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": name },
+    h("table", null, h("thead", null, h("tr", null, heads)), body),
+    ...behind,
+  );
+}
+
 // JSON for people.
 export function pretty(value) {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");

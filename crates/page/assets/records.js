@@ -1,6 +1,6 @@
 // The trace as a table, and the journal's records by number: choosing one shows the run as it was there.
 
-import { bdi, block, h, keep, pretty, untrusted } from "./dom.js";
+import { bdi, block, h, keep, pretty, untrusted, scrollTable } from "./dom.js";
 import { time } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
@@ -37,22 +37,9 @@ export function traceTable(onRecord) {
     state.lines = lines;
     draw();
   };
-  const table = h(
-    "table",
-    null,
-    h(
-      "thead",
-      null,
-      h(
-        "tr",
-        null,
-        ["#", "Phase", "Passed", "What it says", "Record"].map((name) => h("th", { scope: "col" }, name)),
-      ),
-    ),
-    body,
-  );
+  const heads = ["#", "Phase", "Passed", "What it says", "Record"].map((name) => h("th", { scope: "col" }, name));
   return {
-    node: h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Trace table" }, table, more),
+    node: scrollTable("Trace table", heads, body, more),
     update,
   };
 }

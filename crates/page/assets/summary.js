@@ -1,6 +1,6 @@
 // A run at a glance: how it ended, who did what, what was sent back and why, what failed, and what cost most.
 
-import { bdi, block, h } from "./dom.js";
+import { bdi, block, h, scrollTable } from "./dom.js";
 import { tokens } from "./effect.js";
 import { count, duration, many, time } from "./format.js";
 import { statusChip, threadAddress, threadLink } from "./threads.js";
@@ -149,22 +149,6 @@ function table({ summary, timeline }) {
       number(of.cost ?? ""),
     ),
   );
-  return h(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Who did what" },
-    h(
-      "table",
-      null,
-      h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)),
-        ),
-      ),
-      h("tbody", null, rows),
-    ),
-  );
+  const heads = names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name));
+  return scrollTable("Who did what", heads, h("tbody", null, rows));
 }

@@ -59,6 +59,7 @@ pub use crate::keys::{Key, KeyFile, Right};
 pub use crate::log::LogLevel;
 pub use crate::options::Options;
 use crate::pool::{Pool, read};
+pub use crate::problem::in_path;
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, Shared};
 use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};

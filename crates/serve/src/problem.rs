@@ -76,7 +76,11 @@ impl Problem {
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
 /// A name as a part of a path.
-pub(crate) fn in_path(name: &str) -> String {
+///
+/// ```
+/// assert_eq!(planwright_serve::in_path("가/나"), "%EA%B0%80%2F%EB%82%98");
+/// ```
+pub fn in_path(name: &str) -> String {
     utf8_percent_encode(name, ESCAPED).to_string()
 }
 
