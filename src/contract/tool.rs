@@ -76,6 +76,10 @@ pub struct ToolContract {
     /// `description`, `default`, `examples`, `format`. A contract that uses another one is refused.
     #[serde(default = "text_schema")]
     pub input: Value,
+    /// JSON schema of the structured output that goes beside its text, if it gives one. What does not conform is
+    /// not taken: a call that only reads has failed then, of a write the text is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
     /// What calling it does to the world.
     pub effect: ToolEffect,
     /// Whether calling it twice with the same input and idempotency key equals calling it once.
@@ -115,6 +119,7 @@ impl ToolContract {
             name: name.to_owned(),
             description: description.to_owned(),
             input: text_schema(),
+            output: None,
             effect,
             idempotent: None,
             needs_approval: false,
@@ -133,6 +138,12 @@ impl ToolContract {
     #[must_use]
     pub fn input(self, input: Value) -> Self {
         ToolContract { input, ..self }
+    }
+
+    /// Sets the JSON schema of the structured output.
+    #[must_use]
+    pub fn output(self, output: Value) -> Self {
+        ToolContract { output: Some(output), ..self }
     }
 
     /// Declares that calling it twice with the same input and idempotency key equals calling it once.
@@ -223,10 +234,25 @@ impl ToolContract {
             ("timeout_ms", endless, "expected a time-out: only a `pure` tool may do without"),
             ("max_output_bytes", self.max_output_bytes == 0, "expected at least 1, found 0"),
         ];
-        match rows.into_iter().find(|(_, wrong, _)| *wrong) {
-            Some((field, _, problem)) => Err(ContractError::at(field, problem)),
-            None => schema::check_supported(&self.input).map_err(|error| error.under(INPUT)),
+        if let Some((field, _, problem)) = rows.into_iter().find(|(_, wrong, _)| *wrong) {
+            return Err(ContractError::at(field, problem));
         }
+        schema::check_supported(&self.input).map_err(|error| error.under(INPUT))?;
+        let output = self.output.as_ref().map_or(Ok(()), schema::check_supported);
+        output.map_err(|error| error.under("output"))
+    }
+
+    /// The data of an output, if the contract declares any.
+    pub(crate) fn take_data(&self, data: Option<Value>) -> Result<Option<Value>, ContractError> {
+        let Some(declared) = &self.output else { return Ok(None) };
+        let fail = |problem: String| Err(ContractError::at("output", problem));
+        let Some(data) = data else { return fail("expected structured output, found none".to_owned()) };
+        let (size, most) = (data.to_string().len(), self.max_output_bytes as usize);
+        if size > most {
+            return fail(format!("expected at most {most} bytes, found {size}"));
+        }
+        schema::check(declared, &data).map_err(|error| error.under("output"))?;
+        Ok(Some(data))
     }
 
     /// Says what a run that goes by this contract would get wrong about the tool at hand: the tool does
@@ -239,6 +265,9 @@ impl ToolContract {
         }
         if tool.happens_once() && !self.happens_once() {
             return Some("idempotent: expected false, found true".to_owned());
+        }
+        if self.output.is_some() && tool.output.is_none() {
+            return Some("output: expected structured output, found a tool that declares none".to_owned());
         }
         // What is not clear from types and named fields is left to the call.
         let (found, expected) = (input_type(&self.input)?, input_type(&tool.input)?);

@@ -108,9 +108,17 @@ impl Environment {
         // Keys go before the cut: half a key is still a secret.
         let clean = |text: String| shorten(self.redactor.text(text), contract);
         match result {
-            Ok(output) => {
-                let sources = self.redactor.clean(output.sources);
-                Ok(ToolOutcome::Returned { output: clean(output.text), sources })
+            Ok(ToolOutput { text, sources, data }) => {
+                let data = data.map(|data| self.redactor.clean(data));
+                let data = match (contract.take_data(data), contract.effect) {
+                    (Err(error), ToolEffect::Pure | ToolEffect::Read) => {
+                        let (kind, message) = (ToolErrorKind::Response.to_string(), error.to_string());
+                        return Ok(ToolOutcome::Failed { kind, message });
+                    }
+                    (taken, _) => taken.ok().flatten().map(Box::new),
+                };
+                let sources = self.redactor.clean(sources);
+                Ok(ToolOutcome::Returned { output: clean(text), sources, data })
             }
             Err(error) if contract.happens_once() && error.may_have_happened() => {
                 let message = format!("{}: {}; the write may have happened", contract.name, error.message);

@@ -204,7 +204,8 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     let sources = sources.into();
     let result = match final_answer.map(StepOutput::Text).filter(|_| ended == PhaseName::Done) {
         Some(output) => {
-            StepRun::Completed { output, sources, attempts, cached: false, made_by: None, nested: kept }
+            let (data, made_by) = (None, None);
+            StepRun::Completed { output, sources, data, attempts, cached: false, made_by, nested: kept }
         }
         None => {
             let error = error.map(|error| error.to_string()).unwrap_or_default();

@@ -91,6 +91,9 @@ pub struct ToolOutput {
     pub text: String,
     /// Where it comes from; an answer names these.
     pub sources: Vec<Source>,
+    /// The same as data, if its contract declares an [`output`](ToolContract::output): later steps may refer to
+    /// parts of it. No longer as JSON than the text may be.
+    pub data: Option<Value>,
 }
 
 impl ToolOutput {
@@ -98,13 +101,18 @@ impl ToolOutput {
     pub fn from_sources(text: impl Into<String>, mut sources: Vec<Source>) -> Self {
         let mut known = std::collections::BTreeSet::new();
         sources.retain(|source| known.insert(source.clone()));
-        ToolOutput { text: text.into(), sources }
+        ToolOutput { text: text.into(), sources, data: None }
+    }
+
+    /// Data that is shown as the JSON that it is.
+    pub fn from_data(data: Value) -> Self {
+        ToolOutput { text: data.to_string(), sources: Vec::new(), data: Some(data) }
     }
 }
 
 impl<T: Into<String>> From<T> for ToolOutput {
     fn from(text: T) -> Self {
-        ToolOutput { text: text.into(), sources: Vec::new() }
+        ToolOutput { text: text.into(), ..ToolOutput::default() }
     }
 }
 

@@ -32,6 +32,7 @@ mod retold;
 mod runs;
 mod simulation;
 mod stream;
+mod structured;
 mod thread;
 mod tool_threads;
 mod tools;

@@ -133,6 +133,9 @@ pub enum StepRun {
     Completed {
         output: StepOutput,
         sources: Box<[Source]>,
+        /// The output as data, if a tool gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Box<Value>>,
         attempts: u32,
         /// Whether the reply came out of the cache.
         cached: bool,
@@ -187,6 +190,7 @@ impl StepRun {
         StepRun::Completed {
             output,
             sources: Box::default(),
+            data: None,
             attempts,
             cached: false,
             made_by: None,
@@ -285,6 +289,8 @@ pub struct Written {
     pub(crate) name: String,
     pub(crate) output: String,
     pub(crate) sources: Vec<Source>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Box<Value>>,
 }
 
 /// Which steps may start: counted, never searched.

@@ -36,8 +36,8 @@ impl Task {
             draft => format!("{} of plan {draft}", made.name),
         };
         let (output, sources) = (StepOutput::Text(made.output.clone()), made.sources.clone().into());
-        let made_by = Some(made_by.into());
-        Some(StepRun::Completed { output, sources, attempts: 0, cached: false, made_by, nested: None })
+        let (data, made_by) = (made.data.clone(), Some(made_by.into()));
+        Some(StepRun::Completed { output, sources, data, attempts: 0, cached: false, made_by, nested: None })
     }
 
     /// Remembers what a tool returned, if the call was a write.
@@ -47,11 +47,13 @@ impl Task {
         step: u32,
         output: &str,
         sources: &[Source],
+        data: Option<&Value>,
     ) {
         let Some(key) = self.write_key(compiled, step) else { return };
         let (draft, name) = (self.draft, self.step_name(step));
         let (output, sources) = (output.to_owned(), sources.to_vec());
-        self.written.insert(key, Written { draft, name, output, sources });
+        let data = data.map(|data| Box::new(data.clone()));
+        self.written.insert(key, Written { draft, name, output, sources, data });
     }
 
     /// The writes that a run nested in this one does not make again.

@@ -240,6 +240,9 @@ pub enum ToolOutcome {
         /// Where that comes from, as far as the tool knows.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sources: Vec<Source>,
+        /// The output as data, which conforms to what the tool's contract declares.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Box<Value>>,
     },
     /// The tool failed. A failed step is a recorded result, never a crash.
     Failed {
@@ -304,6 +307,6 @@ impl HumanAnswer {
 impl ToolOutcome {
     /// A tool returned this, from no known source.
     pub fn returned(output: impl Into<String>) -> Self {
-        ToolOutcome::Returned { output: output.into(), sources: Vec::new() }
+        ToolOutcome::Returned { output: output.into(), sources: Vec::new(), data: None }
     }
 }

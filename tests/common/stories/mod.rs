@@ -64,8 +64,9 @@ impl Story {
             }
             Exchange::Tool { tool, input, answer, .. } => {
                 let answer = match answer.clone() {
-                    ToolOutcome::Returned { output, sources } => {
-                        Ok(ToolOutput::from_sources(output, sources))
+                    ToolOutcome::Returned { output, sources, data } => {
+                        let data = data.map(|data| *data);
+                        Ok(ToolOutput { data, ..ToolOutput::from_sources(output, sources) })
                     }
                     ToolOutcome::Failed { kind, message } => Err(ToolError::new(kind.as_str(), message)),
                 };

@@ -11,9 +11,9 @@ use crate::spec::{CompiledSpec, OnFailure, RoleName};
 impl Run<'_> {
     /// Takes what a tool returned or an agent replied.
     pub(super) fn take_outcome(&mut self, step: u32, attempts: u32) -> Option<StepRun> {
-        let completed = |text: String, sources: Vec<Source>, cached: bool| {
+        let completed = |text: String, sources: Vec<Source>, data, cached: bool| {
             let (output, sources) = (StepOutput::Text(text), sources.into());
-            StepRun::Completed { output, sources, attempts, cached, made_by: None, nested: None }
+            StepRun::Completed { output, sources, data, attempts, cached, made_by: None, nested: None }
         };
         Some(match self.event.take()? {
             Event::ToolReturned { outcome, .. } => {
@@ -21,11 +21,11 @@ impl Run<'_> {
                 self.task.tainted |= is_untrusted(tool);
                 let writes = tool.is_some_and(|tool| tool.effect == ToolEffect::Write);
                 match outcome {
-                    ToolOutcome::Returned { output, sources } => {
+                    ToolOutcome::Returned { output, sources, data } => {
                         if writes {
-                            self.task.note_write(self.compiled, step, &output, &sources);
+                            self.task.note_write(self.compiled, step, &output, &sources, data.as_deref());
                         }
-                        completed(output, sources, false)
+                        completed(output, sources, data, false)
                     }
                     ToolOutcome::Failed { kind, message } => {
                         StepRun::failed(StepFailure::new(kind, message), attempts)
@@ -35,7 +35,7 @@ impl Run<'_> {
             Event::ModelReplied { reply, .. } => {
                 self.charge(Spender::AgentOf(step), reply.usage, &reply.model, reply.cached);
                 match AnswerForm::Text.parse(&reply.text, self.compiled.max_reply_bytes()) {
-                    Ok(text) => completed(text, Vec::new(), reply.cached),
+                    Ok(text) => completed(text, Vec::new(), None, reply.cached),
                     Err(error) => self.fall_back_on(step, attempts, StepFailure::new("reply", error)),
                 }
             }
@@ -46,7 +46,7 @@ impl Run<'_> {
                 if accepts
                     && let Ok(text) = AnswerForm::Text.parse(&failure.text, self.compiled.max_reply_bytes())
                 {
-                    return Some(completed(text, Vec::new(), false));
+                    return Some(completed(text, Vec::new(), None, false));
                 }
                 let failure = StepFailure::new(failure.class.to_string(), failure.message);
                 self.fall_back_on(step, attempts, failure)
