@@ -18,7 +18,7 @@ mod tool;
 
 pub(crate) use growing::{WordsIn, split_thoughts};
 pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
-pub(crate) use plan::{Links, is_default};
+pub(crate) use plan::{Links, Returned, is_default, resolve};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
 pub use replies::{Decision, Validate, Verdict};

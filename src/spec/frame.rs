@@ -99,6 +99,9 @@ impl RequestFrame {
     }
 }
 
+/// What a planner is told where a value of an input may be a reference.
+const REFERENCES: &str = r#"A value of an input may be taken from an earlier step: write {"$from": "<id of the step>", "take": "<JSON pointer into its output>"} in its place, such as {"$from": "step_1", "take": "/items/0/price"}. Leave "take" out (or null) for the whole output."#;
+
 /// Appends to a system message what the role may plan with.
 fn list_tools(system: &mut String, plan: &PlanContract, offered: &[ToolContract]) {
     let (agents, tools): (Vec<&ToolContract>, Vec<&ToolContract>) =
@@ -112,7 +115,14 @@ fn list_tools(system: &mut String, plan: &PlanContract, offered: &[ToolContract]
             if !tool.takes_text() {
                 system.push_str(&format!(" Input: {}", tool.input));
             }
+            if let Some(output) = tool.output.as_ref().filter(|_| plan.offers_references()) {
+                system.push_str(&format!(" Output: {output}"));
+            }
         }
+    }
+    if !offered.is_empty() && plan.offers_references() {
+        system.push_str("\n\n");
+        system.push_str(REFERENCES);
     }
 }
 

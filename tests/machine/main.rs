@@ -51,6 +51,7 @@ mod plan_graph;
 mod prompt_contracts;
 mod prompts;
 mod properties;
+mod references;
 mod replans_keep;
 mod required_calls;
 mod rolling_horizon;

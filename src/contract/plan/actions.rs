@@ -39,7 +39,7 @@ impl AskedCall {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReactReply {
     /// One tool is to be called.
-    Act(ReadPlan),
+    Act(Box<ReadPlan>),
     /// This is the answer.
     Answer(String),
 }
@@ -132,7 +132,7 @@ impl PlanContract {
                 .map_err(|error| ContractError::at("Action Input", format!("expected JSON ({error})")))?,
         };
         let step = PlanStep { tool: name, input: Some(value), ..PlanStep::default() };
-        self.plan_of(before, vec![step]).map(ReactReply::Act)
+        self.plan_of(before, vec![step]).map(|read| ReactReply::Act(Box::new(read)))
     }
 
     fn plan_of(&self, before: Before<'_>, steps: Vec<PlanStep>) -> Result<ReadPlan, ContractError> {

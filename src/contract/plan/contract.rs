@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::links::{Before, Links, link};
 use super::written::WrittenPlan;
-use super::{FinalStep, Plan, PlanPolicy, PlanStep, ReadPlan, StepField};
+use super::{FinalStep, Plan, PlanPolicy, PlanStep, ReadPlan, StepField, references};
 use crate::contract::read::parse_object;
 use crate::contract::schema::{self, strict_object};
 use crate::contract::{ContractError, FINAL_ANSWER, HITL, ToolContract, excerpt};
@@ -126,7 +126,29 @@ impl PlanContract {
             let last = at + 1 == steps.len();
             self.check_step(step, last).map_err(|error| error.under(&format!("$.steps[{at}]")))?;
         }
-        link(before, steps, self.policy.max_depth.unwrap_or(u32::MAX))
+        let links =
+            link(before, steps, self.policy.max_depth.unwrap_or(u32::MAX), self.offers(StepField::Refs))?;
+        for (&at, named) in &links.references {
+            let at = at as usize - before.steps.len();
+            let output = |name: &str| {
+                let source = *named.get(name)? as usize;
+                let source = before.steps.get(source).or_else(|| steps.get(source - before.steps.len()))?;
+                self.tool(&source.tool)?.output.as_ref()
+            };
+            let (Some(tool), Some(input)) = (self.tool(&steps[at].tool), &steps[at].input) else { continue };
+            let checked = references::check(&tool.input, input, &output);
+            checked.map_err(|error| error.under(&format!("$.steps[{at}].input")))?;
+        }
+        Ok(links)
+    }
+
+    fn offers(&self, field: StepField) -> bool {
+        self.policy.fields.contains(&field)
+    }
+
+    /// Whether a value of an input may be a reference to what an earlier step returned.
+    pub(crate) fn offers_references(&self) -> bool {
+        self.offers(StepField::Refs)
     }
 
     /// The key under which a step names who does it.
@@ -165,6 +187,10 @@ impl PlanContract {
         match (&step.input, &step.input_from) {
             (Some(input), None) => {
                 self.check_input_size("input", Some(input))?;
+                // With references it is checked once these are known to name earlier steps.
+                if self.offers(StepField::Refs) && step.has(StepField::Refs) {
+                    return Ok(());
+                }
                 schema::check(&tool.input, input).map_err(|error| error.under("input"))
             }
             (None, Some(_)) if tool.takes_text() => Ok(()),
@@ -248,11 +274,12 @@ impl PlanContract {
     }
 
     fn step_schema(&self, names: Vec<&str>, input: &Value) -> Value {
-        let offers = |field: StepField| self.policy.fields.contains(&field);
+        let offers = |field: StepField| self.offers(field);
         let (text, optional) = (json!({"type": "string"}), json!({"type": ["string", "null"]}));
+        let input = if offers(StepField::Refs) { references::referable(input) } else { input.clone() };
         let input = match offers(StepField::InputFrom) || self.doer() == "agent" {
             true => json!({"anyOf": [input, {"type": "null"}]}),
-            false => input.clone(),
+            false => input,
         };
         let properties = [
             ("id", offers(StepField::Id), text.clone()),

@@ -1,10 +1,10 @@
 //! Which steps of a plan wait for which: names are resolved to positions, once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::PlanStep;
+use super::{PlanStep, references};
 use crate::contract::{ContractError, excerpt};
 
 /// Which steps of a plan wait for which, by position. The lists are empty if no step refers to another;
@@ -17,6 +17,9 @@ pub struct Links {
     pub dependents: Vec<Vec<u32>>,
     /// For each step, the earlier step whose output is its input.
     pub inputs: Vec<Option<u32>>,
+    /// For a step with references in its input, the earlier steps that these name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub references: BTreeMap<u32, BTreeMap<String, u32>>,
 }
 
 impl Links {
@@ -31,6 +34,7 @@ impl Links {
         self.needs.extend(more.needs);
         self.dependents.extend(more.dependents);
         self.inputs.extend(more.inputs);
+        self.references.extend(more.references);
     }
 }
 
@@ -48,9 +52,15 @@ impl Before<'_> {
     pub const NOTHING: Before<'static> = Before { steps: &[], done: &|_| false };
 }
 
-/// Resolves ids and references to positions, for these steps alone, counted with those before.
-pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Result<Links, ContractError> {
-    if !steps.iter().any(|step| step.refers() || step.id.is_some()) {
+/// Resolves ids and references to positions, for these steps alone, counted with those before. `refs`: whether a value
+/// of an input may be a reference.
+pub(super) fn link(
+    before: Before<'_>,
+    steps: &[PlanStep],
+    max_depth: u32,
+    refs: bool,
+) -> Result<Links, ContractError> {
+    if !refs && !steps.iter().any(|step| step.refers() || step.id.is_some()) {
         return Ok(Links::default());
     }
     let base = before.steps.len();
@@ -66,13 +76,14 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
         }
         positions.insert(name, base + at);
     }
-    if !steps.iter().any(PlanStep::refers) {
+    if !refs && !steps.iter().any(PlanStep::refers) {
         return Ok(Links::default());
     }
     let mut links = Links {
         needs: vec![Vec::new(); steps.len()],
         dependents: vec![Vec::new(); steps.len()],
         inputs: vec![None; steps.len()],
+        references: BTreeMap::new(),
     };
     let mut depths = vec![1_u32; steps.len()];
     for (at, step) in steps.iter().enumerate() {
@@ -92,6 +103,17 @@ pub(super) fn link(before: Before<'_>, steps: &[PlanStep], max_depth: u32) -> Re
         if let Some(name) = &step.input_from {
             links.inputs[at] = Some(resolve("input_from", name)?);
             needs.extend(links.inputs[at]);
+        }
+        if let Some(input) = step.input.as_ref().filter(|_| refs && !step.is_final() && !step.is_hitl()) {
+            let mut named = BTreeMap::new();
+            let inside = |error: ContractError| error.under(&format!("$.steps[{at}].input"));
+            for reference in references::find(input).map_err(inside)? {
+                named.insert(reference.from.to_owned(), resolve("input", reference.from)?);
+            }
+            needs.extend(named.values());
+            if !named.is_empty() {
+                links.references.insert(here as u32, named);
+            }
         }
         needs.sort_unstable();
         needs.dedup();

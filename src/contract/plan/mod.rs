@@ -3,12 +3,14 @@
 mod actions;
 mod contract;
 mod links;
+mod references;
 mod written;
 
 pub(super) use actions::find_labelled;
 pub use actions::{AskedCall, ReactReply};
 pub use contract::PlanContract;
 pub use links::{Before, Links};
+pub(crate) use references::{Returned, resolve};
 
 use std::fmt;
 
@@ -120,6 +122,10 @@ impl PlanStep {
             StepField::Task => self.task.is_some(),
             StepField::HitlQuestion => self.hitl_question.is_some(),
             StepField::With => self.with.is_some(),
+            StepField::Refs => {
+                let found = self.input.as_ref().map_or(Ok(Vec::new()), references::find);
+                found.map_or(true, |found| !found.is_empty())
+            }
         }
     }
 }
@@ -157,6 +163,10 @@ pub enum StepField {
     HitlQuestion,
     /// `tool` beside `agent`: which of its tools an agent should take.
     With,
+    /// No field of its own: a value of `input` may be `{"$from": id, "take": pointer}`, which stands for that part of
+    /// what an earlier step returned. The pointer is one of RFC 6901; without it the whole is taken: the data if the
+    /// tool declares an output, else the text.
+    Refs,
 }
 
 impl fmt::Display for StepField {

@@ -91,7 +91,11 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let schedule = &progress.schedule;
     let first = task.first_step();
     let slots = || progress.slots().skip(first);
-    let call = |at: usize, planned: &PlanStep| call_key(compiled, task, at as u32, &planned.tool);
+    let refs = compiled.plan().offers_references();
+    let call = |at: usize, planned: &PlanStep| {
+        let key = call_key(compiled, task, at as u32, &planned.tool);
+        if schedule.links.references.contains_key(&(at as u32)) { format!("{key} ←") } else { key }
+    };
     let working = slots().filter(|(_, step, _)| !step.is_final());
     let calls: Vec<String> = working.map(|(at, step, _)| call(at, step)).collect();
     let waits = |at: usize| schedule.links.needs.get(at).is_some_and(|needs| !needs.is_empty());
@@ -107,6 +111,7 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         StepRun::Running { attempt } | StepRun::Nested { attempt } => ("running", *attempt),
         StepRun::Waiting { attempt } => ("waiting", *attempt),
         StepRun::Completed { made_by: Some(_), .. } => ("standing", 0),
+        StepRun::Completed { data: Some(_), .. } if refs => ("with data", 0),
         _ => (run.status(), 0),
     };
     let mut counts = BTreeMap::new();
@@ -174,7 +179,8 @@ fn kept(
         }
         if matches!(run, StepRun::Completed { .. }) && (by_tool || referred) {
             let tool = if by_tool { planned.tool.clone() } else { String::new() };
-            kept.insert((tool, "completed"), 1);
+            let refers = compiled.plan().offers_references() && run.data().is_some();
+            kept.insert((tool, if refers { "with data" } else { "completed" }), 1);
         }
         if repeats && may_be_called_again(planned, run) {
             kept.insert((planned.tool.clone(), "may be called again"), 1);

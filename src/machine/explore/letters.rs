@@ -58,9 +58,11 @@ fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &
     let effect = asked.id();
     let mut add = |name: &str, event, fits| letters.push(Letter { name: name.into(), event, fits });
     match asked {
-        Effect::CallTool { .. } => {
+        Effect::CallTool { step, .. } => {
             let failed = ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() };
-            let outcome = ToolOutcome::returned("found");
+            let tool = state.task.planned(step).and_then(|planned| compiled.tool(&planned.tool));
+            let data = tool.and_then(|tool| tool.output.as_ref()).map(|output| Box::new(sample(output)));
+            let outcome = ToolOutcome::Returned { output: "found".into(), sources: Vec::new(), data };
             add("step returned", Event::ToolReturned { effect, outcome }, true);
             add("step failed", Event::ToolReturned { effect, outcome: failed }, true);
         }

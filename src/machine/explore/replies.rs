@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::key::{MOST_LINES, may_be_called_again};
-use super::sample::fresh_input;
+use super::sample::{fresh_input, sample};
 use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate};
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};
@@ -99,11 +99,12 @@ fn decisions(compiled: &CompiledSpec) -> Replies {
 /// One tool or agent of each kind that a branch can tell apart.
 fn kinds(compiled: &CompiledSpec) -> Vec<&ToolContract> {
     let required_calls = &compiled.policy().required_calls;
+    let refs = compiled.plan().offers_references();
     let kind = |tool: &ToolContract| {
         let required = required_calls.iter().any(|required| required.tool == tool.name);
         let required = required.then(|| tool.name.clone());
         let asks = (compiled.agent(&tool.name).is_some(), compiled.needs_approval(&tool.name));
-        (tool.effect, tool.is_idempotent(), tool.trust, asks, required)
+        (tool.effect, tool.is_idempotent(), tool.trust, asks, required, refs && tool.output.is_some())
     };
     let mut kinds: Vec<&ToolContract> = Vec::new();
     for tool in compiled.plan().all() {
@@ -171,6 +172,16 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
                 }
                 add("a chain", chain);
             }
+            2 if compiled.plan().offers_references() => {
+                for from in &kinds {
+                    let takers = kinds.iter().filter_map(|to| Some((to, reference(base, from, to)?)));
+                    for (to, input) in takers {
+                        let mut steps = steps(&[*from, *to]);
+                        steps[1]["input"] = input;
+                        add(&format!("{} that refers to {}", to.name, from.name), steps);
+                    }
+                }
+            }
             2 if policy.duplicates == Duplicates::Skip => {
                 add("the same call twice", vec![step(0, tool, &[]), step(0, tool, &[])]);
             }
@@ -205,6 +216,37 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
         text("plan with a cycle", json!({"goal": "…", "steps": [own]})),
     ]);
     replies
+}
+
+/// An input with a value that a step, the first of its plan, returns.
+fn reference(base: usize, from: &ToolContract, to: &ToolContract) -> Option<Value> {
+    let mut input = sample(&to.input);
+    let given = from.output.as_ref().map_or_else(|| "…".into(), sample);
+    let mut places = leaves(&input).into_iter();
+    let fits = |place: &str, taken: &str| match (input.pointer(place), given.pointer(taken)) {
+        (Some(wanted), Some(found)) => std::mem::discriminant(wanted) == std::mem::discriminant(found),
+        _ => false,
+    };
+    let (place, take) = places.find_map(|place| {
+        let taken = leaves(&given).into_iter().find(|taken| fits(&place, taken))?;
+        Some((place, taken))
+    })?;
+    *input.pointer_mut(&place)? = json!({"$from": format!("step_{}", base + 1), "take": take});
+    Some(input)
+}
+
+/// The pointers to what a value holds that holds nothing itself.
+fn leaves(value: &Value) -> Vec<String> {
+    let inside = |name: String, inner| leaves(inner).into_iter().map(move |leaf| format!("/{name}{leaf}"));
+    match value {
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, field)| inside(name.clone(), field)).collect()
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(at, item)| inside(at.to_string(), item)).collect()
+        }
+        _ => vec![String::new()],
+    }
 }
 
 fn calls(compiled: &CompiledSpec, state: &State) -> Replies {

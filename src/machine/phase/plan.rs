@@ -247,7 +247,7 @@ fn read_draft(
             (said, (!calls.is_empty()).then(|| parse(contract, before, calls, most)).transpose()?)
         }
         Planner::ReactText => match contract.parse_react(before, &reply.text, most)? {
-            ReactReply::Act(read) => (strip_thoughts(&reply.text).into_owned(), Some(read)),
+            ReactReply::Act(read) => (strip_thoughts(&reply.text).into_owned(), Some(*read)),
             ReactReply::Answer(answer) => (answer, None),
         },
     };

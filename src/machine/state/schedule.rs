@@ -47,6 +47,7 @@ impl Progress {
         links.dependents.truncate(kept);
         links.dependents.iter_mut().for_each(|dependents| dependents.retain(|step| (*step as usize) < kept));
         links.inputs.truncate(kept);
+        links.references.retain(|step, _| (*step as usize) < kept);
         twins.truncate(kept);
         missing.truncate(kept);
         people.retain(|step| (*step as usize) < kept);
@@ -202,6 +203,7 @@ impl Progress {
         if let Some(from) = self.schedule.links.inputs.get_mut(at) {
             *from = None;
         }
+        self.schedule.links.references.remove(&step);
         self.schedule.twins.iter_mut().filter(|twin| **twin == Some(step)).for_each(|twin| *twin = None);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::{Links, Plan, PlanStep, Source};
+use crate::contract::{ContractError, Links, Plan, PlanStep, Returned, Source, resolve};
 use crate::machine::vocabulary::{FailureClass, TraceLine};
 
 /// A plan being carried out.
@@ -51,18 +51,33 @@ impl Progress {
     pub(crate) fn input(&self, step: u32) -> Option<Cow<'_, Value>> {
         let planned = self.plan.steps.get(step as usize)?;
         match (&planned.input, &planned.input_from) {
-            (Some(input), _) => Some(Cow::Borrowed(input)),
+            (Some(input), _) => self.resolve(step, input).ok(),
             (None, Some(_)) => Some(Cow::Owned(self.output(self.source(step)?)?.into())),
             (None, None) => None,
         }
     }
 
+    /// An input of a step with what earlier steps returned in the place of its references.
+    pub(crate) fn resolve<'a>(&self, step: u32, input: &'a Value) -> Result<Cow<'a, Value>, ContractError> {
+        let Some(named) = self.schedule.links.references.get(&step) else { return Ok(Cow::Borrowed(input)) };
+        let returned = |name: &str| {
+            let run = self.result(*named.get(name)?)?;
+            Some(Returned { text: run.output()?, data: run.data() })
+        };
+        resolve(input, &returned).map(Cow::Owned)
+    }
+
+    /// What came of a step; of a skipped one, what came of the step it repeats.
+    fn result(&self, step: u32) -> Option<&StepRun> {
+        match self.steps.get(step as usize)? {
+            StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize),
+            run => Some(run),
+        }
+    }
+
     /// The output of a step; of a skipped one, the output of the step it repeats.
     pub(crate) fn output(&self, step: u32) -> Option<&str> {
-        match self.steps.get(step as usize)? {
-            StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize)?.output(),
-            run => run.output(),
-        }
+        self.result(step)?.output()
     }
 
     /// Whether a later step may refer to this one.
@@ -103,6 +118,7 @@ impl Progress {
             && links.inputs.iter().enumerate().all(before)
             && schedule.twins.iter().enumerate().all(before)
             && links.dependents.iter().flatten().all(within)
+            && links.references.iter().all(|(step, named)| within(step) && named.values().all(|at| at < step))
             && schedule.ready.iter().all(pending)
             && schedule.people.iter().all(within)
             && self.steps.iter().all(possible)
@@ -214,6 +230,11 @@ impl StepRun {
             },
             _ => return None,
         })
+    }
+
+    /// The output as data.
+    pub(crate) fn data(&self) -> Option<&Value> {
+        if let StepRun::Completed { data, .. } = self { data.as_deref() } else { None }
     }
 
     pub(crate) fn sources(&self) -> &[Source] {

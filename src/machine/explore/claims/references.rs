@@ -1,5 +1,7 @@
 //! What a step refers to is there before it starts, and is what it is given.
 
+use serde_json::Value;
+
 use crate::contract::PlanStep;
 use crate::machine::Progress;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
@@ -11,7 +13,8 @@ pub(super) fn check(seen: &Seen<'_>) -> Claimed {
     let Some(plan) = seen.after().progress.as_ref() else { return Ok(()) };
     for (step, _) in seen.begun() {
         let Some(planned) = plan.plan.steps.get(step as usize) else { continue };
-        for name in references(planned) {
+        let named = plan.schedule.links.references.get(&step);
+        for name in references(planned).chain(named.into_iter().flat_map(|named| named.keys())) {
             let found = find(plan, step, name);
             let has_output = found.is_some_and(|at| plan.is_done(at) || is_left_out(plan, at));
             ensure(has_output, || {
@@ -46,7 +49,35 @@ fn is_left_out(plan: &Progress, at: usize) -> bool {
     plan.steps.get(at) == Some(&StepRun::Skipped { same_as: None })
 }
 
+/// Every part of an input is the plan's own, or what the step that it refers to returned.
+fn check_referred(plan: &Progress, step: u32, template: &Value, given: &Value) -> Claimed {
+    if let Some(name) = template.get("$from").and_then(Value::as_str) {
+        let source = find(plan, step, name).and_then(|at| plan.steps.get(at));
+        let take = template.get("take").and_then(Value::as_str).unwrap_or_default();
+        let data = source.and_then(StepRun::data).and_then(|data| data.pointer(take)).cloned();
+        let text = || source.and_then(StepRun::output).map(Value::from);
+        let wanted = data.or_else(text);
+        return ensure(wanted.as_ref() == Some(given), || {
+            format!("step {step} is given {given} for {template}, and not {wanted:?}")
+        });
+    }
+    match (template, given) {
+        (Value::Object(template), Value::Object(given)) => template.iter().try_for_each(|(name, inner)| {
+            check_referred(plan, step, inner, given.get(name).unwrap_or(&Value::Null))
+        }),
+        (Value::Array(template), Value::Array(given)) => {
+            template.iter().zip(given).try_for_each(|(inner, given)| check_referred(plan, step, inner, given))
+        }
+        (template, given) => ensure(template == given, || format!("step {step} is given {given}")),
+    }
+}
+
 fn check_input(seen: &Seen<'_>, plan: &Progress, step: u32, planned: &PlanStep) -> Claimed {
+    if plan.schedule.links.references.contains_key(&step)
+        && let (Some(template), Some(given)) = (&planned.input, plan.input(step))
+    {
+        return check_referred(plan, step, template, &given);
+    }
     let Some(source) = planned.input_from.as_ref().and_then(|name| find(plan, step, name)) else {
         return Ok(());
     };

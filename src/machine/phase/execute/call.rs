@@ -1,7 +1,7 @@
 //! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
 //! answer alone, and not from what else has finished by now.
 
-use crate::contract::{AnswerForm, PlanStep, Source, ToolContract, ToolEffect, Trust, schema};
+use crate::contract::{AnswerForm, ContractError, PlanStep, Source, ToolContract, ToolEffect, Trust, schema};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
@@ -92,8 +92,12 @@ pub(super) fn result_without_call(
         let message = format!("{} failed, so this step was not run", name(need)?);
         return Some(StepRun::failed(StepFailure::new("dependency", message), 0));
     }
-    if let Some((source, error)) = unfit_input(progress, step, planned, compiled) {
-        let message = format!("what {} returned does not fit {}: {error}", name(source)?, planned.tool);
+    if let Some(error) = unfit_input(progress, step, planned, compiled) {
+        let what = match progress.source(step) {
+            Some(source) => format!("what {} returned", name(source)?),
+            None => "what the input refers to".to_owned(),
+        };
+        let message = format!("{what} does not fit {}: {error}", planned.tool);
         return Some(StepRun::failed(StepFailure::new("input", message), 0));
     }
     let twin = progress.twin(step)?;
@@ -105,16 +109,23 @@ pub(super) fn result_without_call(
     Some(StepRun::Skipped { same_as: Some(same) })
 }
 
-/// The earlier step whose output a tool does not take, and why.
+/// Why a tool does not take what earlier steps returned for it.
 fn unfit_input(
     progress: &Progress,
     step: u32,
     planned: &PlanStep,
     compiled: &CompiledSpec,
-) -> Option<(u32, String)> {
-    let source = progress.source(step)?;
+) -> Option<ContractError> {
+    if progress.source(step).is_none() && !progress.schedule.links.references.contains_key(&step) {
+        return None;
+    }
     let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none())?;
-    Some((source, schema::check(&tool.input, &*progress.input(step)?).err()?.to_string()))
+    if let Some(input) = &planned.input
+        && let Err(error) = progress.resolve(step, input)
+    {
+        return Some(error);
+    }
+    schema::check(&tool.input, &*progress.input(step)?).err()
 }
 
 /// What a nested run starts from, and whether it has read what may steer it.
