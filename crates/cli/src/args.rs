@@ -10,10 +10,12 @@ use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
 use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 
+mod mcp;
 mod serve;
 mod threads;
 mod view;
 
+pub use mcp::{McpCommand, McpServeArgs};
 pub use serve::{KeysCommand, ServeArgs, ServeCommand};
 pub use threads::*;
 pub use view::{CompareArgs, ViewArgs};
@@ -63,6 +65,11 @@ pub enum Command {
     /// Answer questions over HTTP
     #[command(after_help = include_str!("help/serve.txt"))]
     Serve(Box<ServeArgs>),
+    /// Speak the Model Context Protocol
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
     /// Show what the stored runs have spent
     #[command(after_help = include_str!("help/cost.txt"))]
     Cost(CostArgs),

@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Parser;
 
-use args::{Cli, Command, FixtureCommand};
+use args::{Cli, Command, FixtureCommand, McpCommand};
 use out::{Exit, Style};
 use planwright_app::{Class, Result};
 
@@ -78,6 +78,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Threads { store, command } => return threads::threads(&store, command, cli.color),
         Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
         Command::Serve(args) => serve::serve(&args)?,
+        Command::Mcp { command: McpCommand::Serve(args) } => serve::serve_mcp(&args)?,
         Command::Cost(args) => cost::cost(&args)?,
         Command::Replay(args) => return replay::replay(&args, cli.color),
         Command::Fixture { store, command: FixtureCommand::From(args) } => {

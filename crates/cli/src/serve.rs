@@ -1,14 +1,16 @@
 //! `serve`: threads over HTTP.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
+use clap::Parser;
 use serde_json::json;
 
-use crate::args::{KeysCommand, ServeArgs, ServeCommand};
+use crate::args::{Cli, Command as Typed, KeysCommand, McpServeArgs, ServeArgs, ServeCommand};
 use crate::indexing::show_index_progress;
 use crate::{out, text};
-use planwright_app::{Error, Result, Settings};
+use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
 use planwright_serve::{Announce, Key, KeyFile, LogLevel, Options, Right};
 
 struct Terminal {
@@ -50,8 +52,24 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     start_service(args, &Terminal { quiet: !in_words })
 }
 
+/// Serves the client that has started this process.
+pub fn serve_mcp(args: &McpServeArgs) -> Result<()> {
+    let Typed::Serve(mut service) = Cli::parse_from(["planwright", "serve", "--quiet"]).command else {
+        return Ok(());
+    };
+    (service.choice, service.settings) = (args.choice.clone(), args.settings.clone());
+    (service.store, service.log) = (args.store.clone(), Some(args.log));
+    start(&service, &Terminal { quiet: true }, planwright_serve::serve_mcp)
+}
+
 /// Starts a service as it is asked for, and tells `announce` of it.
 pub fn start_service(args: &ServeArgs, announce: &dyn Announce) -> Result<()> {
+    start(args, announce, planwright_serve::serve)
+}
+
+type Serve = fn(&Options, StorePlace, Settings, AgentChoice, Option<&Path>, &dyn Announce) -> Result<()>;
+
+fn start(args: &ServeArgs, announce: &dyn Announce, serve: Serve) -> Result<()> {
     let in_words = !args.quiet && args.log_level() == LogLevel::Off;
     let progress = Some(()).filter(|()| in_words).map(|()| show_index_progress());
     let config = args.store.config.as_deref();
@@ -76,7 +94,7 @@ pub fn start_service(args: &ServeArgs, announce: &dyn Announce) -> Result<()> {
         log: args.log_level(),
         log_texts: args.log_texts,
     };
-    planwright_serve::serve(&options, args.store.place()?, settings, args.choice.clone(), config, announce)
+    serve(&options, args.store.place()?, settings, args.choice.clone(), config, announce)
 }
 
 fn keys(file: &KeyFile, command: &KeysCommand) -> Result<()> {

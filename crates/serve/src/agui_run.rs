@@ -268,10 +268,8 @@ impl Front {
     }
 
     async fn fail(mut self, problem: &Problem) -> Option<()> {
-        let told = self.run.caller.tell(json!(problem));
-        let text = |field: &str| told[field].as_str().map(str::to_owned);
-        let message: Vec<String> = text("detail").into_iter().chain(text("hint")).collect();
-        let error = json!({"type": "RUN_ERROR", "message": message.join("; "), "code": told["type"]});
+        let (message, kind) = (self.run.caller.say(problem), &json!(problem)["type"]);
+        let error = json!({"type": "RUN_ERROR", "message": message, "code": kind});
         self.close(error).await
     }
 

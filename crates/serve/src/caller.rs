@@ -107,6 +107,13 @@ impl Caller {
         })
     }
 
+    /// A problem in words, and what to do about it.
+    pub fn say(&self, problem: &Problem) -> String {
+        let told = self.tell(json!(problem));
+        let texts = ["detail", "hint"].into_iter().filter_map(|field| told[field].as_str());
+        texts.collect::<Vec<_>>().join("; ")
+    }
+
     /// A reply as they are told it. Only what replies are built of is looked at, never what is in a run.
     pub fn tell(&self, mut reply: Value) -> Value {
         match &mut reply {

@@ -184,16 +184,27 @@ pub(crate) async fn answer(
         if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
             return Ok(told);
         }
-        let token = match request.token {
-            Some(token) => token,
-            None => token_of(stored, service.wants_tokens)?,
-        };
-        let turn = service.go_on(stored, under, |handle, agent| {
-            handle.asked_as(asked).token(token).answer(agent, answer)
-        })?;
-        ChatReply::of(stored, turn)
+        give_answer(service, stored, under, asked, request, answer)
     })
     .await
+}
+
+/// Gives the answer of a request to what the thread waits for, and goes on with it.
+pub(crate) fn give_answer(
+    service: &Service,
+    stored: &StoredThread,
+    under: &Under<'_>,
+    asked: Option<Asked>,
+    request: HitlRequest,
+    answer: HumanAnswer,
+) -> Result<ChatReply> {
+    let token = match request.token {
+        Some(token) => token,
+        None => token_of(stored, service.wants_tokens)?,
+    };
+    let turn = service
+        .go_on(stored, under, |handle, agent| handle.asked_as(asked).token(token).answer(agent, answer))?;
+    ChatReply::of(stored, turn)
 }
 
 /// The token for an answer that names none. An approval that is sent again would allow what comes next, so it names

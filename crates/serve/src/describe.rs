@@ -195,6 +195,8 @@ problems! {
     Changes, PROBLEM: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, Input;
     /// The problems of what lets a thread run.
     Runs, PROBLEM: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, Input, TooMany, Interrupted, Stopping;
+    /// The problems of what speaks another protocol, whose own errors are in its messages.
+    Talks, PROBLEM: NoSession, NoMethod, Input;
     /// The problems of what says whether the service is ready.
     Readiness, OPEN: NotReady;
     /// The problems of what lists the models.

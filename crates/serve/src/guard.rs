@@ -248,6 +248,8 @@ pub(crate) fn is_open_path(path: &str) -> bool {
 fn wanted_right(method: &Method, path: &str) -> Right {
     let answers = path == "/hitl/resume" || (path.starts_with("/threads/") && path.ends_with("/resolve"));
     match *method {
+        // What a session hears is of runs of its own.
+        Method::GET if path == "/mcp" => Right::Run,
         Method::GET | Method::HEAD => Right::Read,
         _ if answers => Right::Answer,
         _ => Right::Run,

@@ -27,24 +27,27 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|refused| Problem::new(Kind::Input, refused.body_text()))?;
-        // A list would be taken for an object without the names of its fields.
-        if let Ok(found) = serde_json::from_slice::<Value>(&bytes)
-            && !found.is_object()
-        {
-            let found = excerpt(&found.to_string(), 80);
-            let problem = Problem::new(Kind::Input, format!("$: expected an object, found {found}"));
-            return Err(problem.hint(HINT));
-        }
-        let mut json = serde_json::Deserializer::from_slice(&bytes);
-        let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let path = error.path().to_string();
-            let place = if path == "." { "$".to_owned() } else { format!("$.{path}") };
-            (place, error.into_inner())
-        });
-        let read = read.and_then(|read| json.end().map(|()| read).map_err(|error| ("$".to_owned(), error)));
-        read.map(Body)
-            .map_err(|(place, error)| Problem::new(Kind::Input, format!("{place}: {error}")).hint(HINT))
+        parse(&bytes).map(Body).map_err(|problem| problem.hint(HINT))
     }
+}
+
+/// Reads a JSON object whole.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list would be taken for an object without the names of its fields.
+    if let Ok(found) = serde_json::from_slice::<Value>(bytes)
+        && !found.is_object()
+    {
+        let found = excerpt(&found.to_string(), 80);
+        return Err(Problem::new(Kind::Input, format!("$: expected an object, found {found}")));
+    }
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." { "$".to_owned() } else { format!("$.{path}") };
+        (place, error.into_inner())
+    });
+    let read = read.and_then(|read| json.end().map(|()| read).map_err(|error| ("$".to_owned(), error)));
+    read.map_err(|(place, error)| Problem::new(Kind::Input, format!("{place}: {error}")))
 }
 
 /// Reads a whole number from 1, however it is written: JSON has no integers.

@@ -24,6 +24,7 @@ mod limits;
 mod lists;
 mod live;
 mod log;
+mod mcp;
 mod message;
 mod once;
 mod openai;
@@ -49,6 +50,7 @@ use axum::response::IntoResponse;
 use axum::{Extension, Json, Router, middleware};
 use serde::Serialize;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use utoipa::{OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -88,18 +90,8 @@ pub fn serve(
     config: Option<&Path>,
     announce: &dyn Announce,
 ) -> Result<()> {
-    log::begin_log(options.log);
     let guard = Arc::new(Guard::new(options)?);
-    let pool = Pool::new(options.max_runs, options.max_waiting);
-    let service = Service::new(place, settings, choice, config, Arc::clone(&pool), options)?;
-    let service = Arc::new(service);
-    let (warnings, notes) = service.notes();
-    warnings.iter().chain(&notes).for_each(|note| {
-        tracing::info!(note, "note");
-        announce.note(note);
-    });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Error::caused("the service cannot begin", error))?;
+    let (service, runtime) = begin(options, place, settings, choice, config, announce)?;
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(options.listen).await;
         let listener = listener.map_err(|error| {
@@ -137,6 +129,53 @@ pub fn serve(
     served
 }
 
+/// Serves the client that has started this process: it speaks MCP over stdin and stdout. This returns when stdin is
+/// closed or the process is told to stop, once what runs is brought to its next record.
+///
+/// # Errors
+/// Where the store, the agent or the model cannot be used, or the client does not speak the protocol.
+pub fn serve_mcp(
+    options: &Options,
+    place: StorePlace,
+    settings: Settings,
+    choice: AgentChoice,
+    config: Option<&Path>,
+    announce: &dyn Announce,
+) -> Result<()> {
+    let (service, runtime) = begin(options, place, settings, choice, config, announce)?;
+    let served = runtime.block_on(async {
+        let served = tokio::select! {
+            served = mcp::answer_stdin(&service, options) => served,
+            () = told_to_stop() => Ok(()),
+        };
+        service.pool.stop(options.grace).await;
+        served
+    });
+    runtime.shutdown_background();
+    served
+}
+
+/// The service, and what its runs go on in.
+fn begin(
+    options: &Options,
+    place: StorePlace,
+    settings: Settings,
+    choice: AgentChoice,
+    config: Option<&Path>,
+    announce: &dyn Announce,
+) -> Result<(Shared, Runtime)> {
+    log::begin_log(options.log);
+    let pool = Pool::new(options.max_runs, options.max_waiting);
+    let service = Arc::new(Service::new(place, settings, choice, config, pool, options)?);
+    let (warnings, notes) = service.notes();
+    warnings.iter().chain(&notes).for_each(|note| {
+        tracing::info!(note, "note");
+        announce.note(note);
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    Ok((service, runtime.map_err(|error| Error::caused("the service cannot begin", error))?))
+}
+
 fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(chat::chat))
@@ -165,6 +204,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .routes(routes!(agents::draw_agent))
         .routes(routes!(agents::show_agent_bounds))
         .routes(routes!(agui::run_agent))
+        .routes(routes!(mcp::take_message, mcp::listen, mcp::end_session))
         .routes(routes!(openai::list_models))
         .routes(routes!(openai::show_model))
         .routes(routes!(openai::complete))
@@ -180,6 +220,7 @@ fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(guard), guard::admit))
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
         .layer(Extension(Document::of(&description)))
+        .layer(Extension(mcp::Door::new(service, options)))
         .layer(middleware::from_fn(openai_error::write_errors))
         .with_state(Arc::clone(service));
     let router = match guard.cors() {

@@ -110,6 +110,11 @@ impl Live {
         self.streams.load(Ordering::Relaxed)
     }
 
+    /// Waits until the service ends.
+    pub async fn stopped(&self) {
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+
     /// Tells everybody who watches that the service ends.
     pub fn stop(&self) {
         self.stopping.send_replace(true);

@@ -14,6 +14,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tracing::level_filters::LevelFilter;
 use tracing::{error, info};
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
 
 use crate::figures::Figures;
 use planwright::journal::system::random_id;
@@ -66,8 +68,11 @@ pub(crate) fn begin_log(level: LogLevel) {
         LogLevel::Debug => LevelFilter::DEBUG,
     };
     let lines = tracing_subscriber::fmt().json().flatten_event(true).with_target(false).with_max_level(most);
+    // What a library says may hold what was asked.
+    let is_ours = filter_fn(|about| about.target().starts_with("planwright"));
     // A process that has a log already keeps it.
-    let _ = tracing::subscriber::set_global_default(lines.with_writer(std::io::stderr).finish());
+    let _ =
+        tracing::subscriber::set_global_default(lines.with_writer(std::io::stderr).finish().with(is_ours));
 }
 
 tokio::task_local! {
@@ -78,6 +83,22 @@ tokio::task_local! {
 /// The id of the request that is answered; empty where something goes on by itself.
 pub(crate) fn request_id() -> String {
     REQUEST.try_with(String::clone).unwrap_or_default()
+}
+
+/// The id of a request, for what is done about it elsewhere.
+#[derive(Clone, Default)]
+pub(crate) struct RequestName(String);
+
+impl RequestName {
+    /// That of the request that is answered.
+    pub fn of_this() -> Self {
+        RequestName(request_id())
+    }
+}
+
+/// Does what belongs to a request.
+pub(crate) fn under_request<F: Future>(name: RequestName, what: F) -> impl Future<Output = F::Output> {
+    REQUEST.scope(name.0, what)
 }
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");

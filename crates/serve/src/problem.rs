@@ -67,6 +67,10 @@ impl Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
+    pub fn with_status(self, status: StatusCode) -> Self {
+        Problem { status: status.as_u16(), ..self }
+    }
+
     pub fn retry_after(self, seconds: u64) -> Self {
         Problem { retry_after: Some(seconds), ..self }
     }
@@ -100,6 +104,8 @@ pub(crate) enum Kind {
     NoPath,
     NoMethod,
     NoThread,
+    /// A session of another protocol has ended, or is of another key.
+    NoSession,
     NoTurn,
     NoAgent,
     /// The name of a new thread is taken.
@@ -161,6 +167,7 @@ impl Kind {
                 (StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The path does not take this method")
             }
             Kind::NoThread => (StatusCode::NOT_FOUND, "no-such-thread", "There is no such thread"),
+            Kind::NoSession => (StatusCode::NOT_FOUND, "no-such-session", "There is no such session"),
             Kind::NoTurn => (StatusCode::NOT_FOUND, "no-such-turn", "There is no such turn or record"),
             Kind::Exists => (StatusCode::CONFLICT, "thread-exists", "There is such a thread already"),
             Kind::NoAgent => (StatusCode::NOT_FOUND, "no-such-agent", "There is no such agent"),

@@ -71,6 +71,11 @@ impl<'a> Under<'a> {
     pub fn turn(&self) -> u32 {
         self.watched.turn()
     }
+
+    /// What stops the run.
+    pub fn cancel_token(&self) -> CancelToken {
+        self.cancel.clone()
+    }
 }
 
 impl Service {

@@ -112,6 +112,22 @@ pub(crate) struct ResolveRequest {
     stop: Option<String>,
 }
 
+impl ResolveRequest {
+    /// The token of what is resolved, and how.
+    pub fn resolution(self) -> Result<(String, Resolution)> {
+        let resolution = match (self.happened, self.did_not_happen, self.stop) {
+            (Some(output), false, None) => Resolution::Happened { output },
+            (None, true, None) => Resolution::DidNotHappen,
+            (None, false, Some(reason)) => Resolution::Stop { reason },
+            _ => {
+                let problem = "$: expected one of happened, did_not_happen and stop";
+                return Err(Problem::new(Kind::Input, problem));
+            }
+        };
+        Ok((self.token, resolution))
+    }
+}
+
 /// Says what became of a write in doubt, and goes on.
 #[utoipa::path(
     post, path = "/threads/{thread_id}/resolve", tag = "threads", request_body = ResolveRequest,
@@ -123,17 +139,9 @@ pub(crate) async fn resolve_write(
     Thread(thread): Thread,
     Body(request): Body<ResolveRequest>,
 ) -> Result<Json<ShownTurn>> {
-    let resolution = match (request.happened, request.did_not_happen, request.stop) {
-        (Some(output), false, None) => Resolution::Happened { output },
-        (None, true, None) => Resolution::DidNotHappen,
-        (None, false, Some(reason)) => Resolution::Stop { reason },
-        _ => {
-            let problem = "$: expected one of happened, did_not_happen and stop";
-            return Err(Problem::new(Kind::Input, problem));
-        }
-    };
+    let (token, resolution) = request.resolution()?;
     let turn = service.perform(thread, |service, stored, under| {
-        service.go_on(stored, under, |handle, agent| handle.token(request.token).resolve(agent, resolution))
+        service.go_on(stored, under, |handle, agent| handle.token(token).resolve(agent, resolution))
     });
     turn.await.map(Json)
 }

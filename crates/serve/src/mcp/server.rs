@@ -1,0 +1,251 @@
+//! The server of the protocol: lists the tools, and makes calls of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult,
+    ContentBlock, ElicitResult, ErrorData, Implementation, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, ServerCapabilities, ServerConfig,
+    ServerRequest,
+};
+use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext};
+use rmcp::{Peer, RoleServer, ServerHandler};
+
+use crate::caller::Caller;
+use crate::feed::{Item, perform_followed};
+use crate::log::{RequestName, under_request};
+use crate::mcp::call::{Deed, Outcome, Stop};
+use crate::mcp::question::Question;
+use crate::mcp::tools::{ANSWER, agent_of, list_tools};
+use crate::pool::read;
+use crate::problem::{Kind, Problem, Result};
+use crate::service::Shared;
+use planwright::driver::{Progress, ProgressKind};
+use planwright::journal::ThreadId;
+
+/// How long a person may take for a form that a session waits for. What the run waits for can be answered after that.
+const FORM_TIME: Duration = Duration::from_secs(600);
+const INSTRUCTIONS: &str = "Each tool but `answer` asks an agent. A result names its thread: with it the next question \
+                            goes on with the conversation. Where a result waits for a person, ask them, and give \
+                            what they say to `answer`.";
+
+/// A session of a client, or a request of one that has none.
+pub(crate) struct McpServer {
+    service: Shared,
+    /// Whether who asks has started this process.
+    is_local: bool,
+    /// The calls under way.
+    calls: Mutex<HashMap<RequestId, Arc<Stop>>>,
+}
+
+impl McpServer {
+    /// For requests that say for whom they are.
+    pub fn remote(service: Shared) -> Self {
+        McpServer { service, is_local: false, calls: Mutex::default() }
+    }
+
+    /// For whoever started this process.
+    pub fn local(service: Shared) -> Self {
+        McpServer { is_local: true, ..McpServer::remote(service) }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<Stop>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let parts = context.extensions.get::<Parts>();
+        match parts.and_then(|parts| parts.extensions.get::<Caller>()) {
+            Some(caller) => Ok(caller.clone()),
+            None if self.is_local => Ok(Caller::default()),
+            None => Err(ErrorData::internal_error("it is not known who asks", None)),
+        }
+    }
+}
+
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("planwright", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let (service, caller) = (Arc::clone(&self.service), self.caller(&context)?);
+        let tools = read(move || list_tools(&service, &caller)).await;
+        let wrong = |problem: Problem| ErrorData::internal_error(problem.detail().to_owned(), None);
+        tools.map(ListToolsResult::with_all_items).map_err(wrong)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = self.caller(&context)?;
+        let agent = match &*request.name {
+            ANSWER => None,
+            tool => Some(
+                agent_of(&self.service, tool)
+                    .map_err(|problem| ErrorData::invalid_params(caller.say(&problem), None))?,
+            ),
+        };
+        let is_modern =
+            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let parts = context.extensions.get::<Parts>();
+        let name = parts.and_then(|parts| parts.extensions.get::<RequestName>()).cloned();
+        // Without a session nothing but its connection is left of a client.
+        let leaves = is_modern && parts.is_some();
+        let stop = Arc::new(Stop::default());
+        self.calls().insert(context.id.clone(), Arc::clone(&stop));
+        let call = Call {
+            service: &self.service,
+            caller: &caller,
+            stop: &stop,
+            asks: context
+                .client_capabilities()
+                .and_then(|client| client.elicitation)
+                .is_some_and(|asks| asks.form.is_some() || asks.url.is_none()),
+            is_modern,
+            peer: &context.peer,
+            progress: context.meta.get_progress_token(),
+        };
+        let done = under_request(name.unwrap_or_default(), async {
+            tokio::select! {
+                done = call.make(agent, request) => done,
+                () = stop.said() => Err(cancelled()),
+                () = context.ct.cancelled(), if leaves => {
+                    stop.say();
+                    Err(cancelled())
+                }
+            }
+        });
+        let done = done.await;
+        self.calls().remove(&context.id);
+        Ok(done.unwrap_or_else(|problem| {
+            CallToolResult::error(vec![ContentBlock::text(caller.say(&problem))]).into()
+        }))
+    }
+
+    async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        let stop = cancelled.request_id.and_then(|id| self.calls().get(&id).cloned());
+        stop.into_iter().for_each(|stop| stop.say());
+    }
+}
+
+fn cancelled() -> Problem {
+    Problem::new(Kind::Interrupted, "the client has cancelled the call")
+}
+
+/// A call under way.
+struct Call<'a> {
+    service: &'a Shared,
+    caller: &'a Caller,
+    stop: &'a Arc<Stop>,
+    /// Whether the client shows forms to its user.
+    asks: bool,
+    /// Whether it is asked with the result of the call, not amid it.
+    is_modern: bool,
+    peer: &'a Peer<RoleServer>,
+    progress: Option<ProgressToken>,
+}
+
+impl Call<'_> {
+    /// Asks the agent, or answers where none is named. What a person is asked meanwhile is asked of the client.
+    async fn make(&self, agent: Option<String>, request: CallToolRequestParams) -> Result<CallToolResponse> {
+        let arguments = request.arguments.unwrap_or_default();
+        let mut deed = match (request.request_state, agent) {
+            (Some(state), _) => {
+                let (question, said) =
+                    Question::sent_back(&state, request.input_responses.unwrap_or_default())?;
+                match question.arguments(said)? {
+                    Some(answer) => Deed::answer(self.service, self.caller, answer)?,
+                    None => return self.show(&question).await,
+                }
+            }
+            (None, None) => Deed::answer(self.service, self.caller, arguments)?,
+            (None, Some(agent)) => Deed::ask(self.service, self.caller, agent, arguments)?,
+        };
+        loop {
+            let outcome = self.perform(deed).await?;
+            let may_ask = self.asks && self.caller.check_may_answer().is_ok();
+            let Some(question) = outcome.question.as_ref().filter(|_| may_ask) else {
+                return Ok(CallToolResult::from(outcome).into());
+            };
+            if self.is_modern {
+                return Ok(question.required().into());
+            }
+            let said = self.elicit(question).await;
+            match said.map(|said| question.arguments(said)).transpose()?.flatten() {
+                Some(answer) => deed = Deed::answer(self.service, self.caller, answer)?,
+                None => return Ok(CallToolResult::from(outcome).into()),
+            }
+        }
+    }
+
+    async fn perform(&self, deed: Deed) -> Result<Outcome> {
+        let Deed { thread, begin, work } = deed.stopped_by(self.stop);
+        let reply = match &self.progress {
+            None => self.service.perform(thread.clone(), work).await?,
+            Some(token) => {
+                let (_, mut items) = perform_followed(self.service, thread.clone(), begin, work).await?;
+                let mut told = 0_u32;
+                loop {
+                    match items.recv().await {
+                        Some(Item::Event(_, progress)) => self.tell(token, &progress, &mut told).await,
+                        Some(Item::Passing(_)) => {}
+                        Some(Item::End(_, reply)) => break *reply,
+                        Some(Item::Cut(problem)) => return Err(problem),
+                        None => return Err(Problem::new(Kind::Stopping, "the service is stopping")),
+                    }
+                }
+            }
+        };
+        self.load(thread, reply.turn).await
+    }
+
+    async fn load(&self, thread: ThreadId, turn: u32) -> Result<Outcome> {
+        let (service, caller) = (Arc::clone(self.service), self.caller.clone());
+        read(move || Outcome::load(&service, &caller, thread, turn)).await
+    }
+
+    /// Says how the thread stands that nobody answered.
+    async fn show(&self, question: &Question) -> Result<CallToolResponse> {
+        let thread = self.caller.thread("requestState", &question.thread_id)?;
+        Ok(CallToolResult::from(self.load(thread, 0).await?).into())
+    }
+
+    /// Tells the client what the run does now. One that is gone hears nothing.
+    async fn tell(&self, token: &ProgressToken, progress: &Progress, told: &mut u32) {
+        let text = |field: &str| progress.content[field].as_str().unwrap_or_default();
+        let message = match (progress.kind, &*progress.step) {
+            (ProgressKind::Phase, phase) => phase.to_owned(),
+            (ProgressKind::Thinking, "tool_selected" | "tool_result") => {
+                format!("{}: {}", progress.step, text("tool"))
+            }
+            (ProgressKind::Question, _) => text("question").to_owned(),
+            _ => return,
+        };
+        *told += 1;
+        let told = ProgressNotificationParam::new(token.clone(), f64::from(*told)).with_message(message);
+        let _ = self.peer.notify_progress(told).await;
+    }
+
+    /// Asks the user of a client that has a session. Nothing comes back from one that is gone or takes too long.
+    async fn elicit(&self, question: &Question) -> Option<ElicitResult> {
+        let request = ServerRequest::ElicitRequest(question.request());
+        let sent =
+            self.peer.send_request_with_option(request, PeerRequestOptions::with_timeout(FORM_TIME)).await;
+        match sent.ok()?.await_response().await {
+            Ok(ClientResult::ElicitResult(said)) => Some(said),
+            _ => None,
+        }
+    }
+}
