@@ -59,6 +59,8 @@ pub fn serve_mcp(args: &McpServeArgs) -> Result<()> {
     };
     (service.choice, service.settings) = (args.choice.clone(), args.settings.clone());
     (service.store, service.log) = (args.store.clone(), Some(args.log));
+    // Who closes stdin waits for no answer any more.
+    service.grace_seconds = 0;
     start(&service, &Terminal { quiet: true }, planwright_serve::serve_mcp)
 }
 

@@ -65,10 +65,10 @@ fn put_examples(paths: &mut Value) {
     for (request, by_type) in &examples {
         let (method, path) = request.split_once(' ').expect("a method and a path");
         let responses = paths[path][method.to_lowercase()]["responses"].as_object_mut();
-        for (status, response) in responses.into_iter().flatten() {
+        for response in responses.into_iter().flat_map(Map::values_mut) {
             let content = response.get_mut("content").and_then(Value::as_object_mut);
             for (media_type, about) in content.into_iter().flatten() {
-                if let Some(example) = by_type.get(media_type).filter(|_| status.starts_with('2')) {
+                if let Some(example) = by_type.get(media_type).filter(|_| about.get("examples").is_none()) {
                     about["example"] = example.clone();
                 }
             }
@@ -165,6 +165,23 @@ fn describe_status(form: &Form, kinds: &[Kind]) -> Response {
     }
 }
 
+/// The problems of what speaks JSON-RPC, whose own errors are messages as well.
+pub(crate) struct Talks;
+
+impl IntoResponses for Talks {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let kinds = [Kind::Message, Kind::NoSession, Kind::NoMethod, Kind::NotAcceptable, Kind::MediaType];
+        let mut responses = describe(&PROBLEM, &kinds);
+        for status in [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND] {
+            if let Some(RefOr::T(response)) = responses.get_mut(status.as_str()) {
+                let message = ContentBuilder::new().schema(Some(ObjectBuilder::new())).build();
+                response.content.insert("application/json".to_owned(), message);
+            }
+        }
+        responses
+    }
+}
+
 macro_rules! problems {
     ($($(#[$about:meta])* $name:ident, $form:ident: $($kind:ident),*;)*) => {$(
         $(#[$about])*
@@ -195,8 +212,6 @@ problems! {
     Changes, PROBLEM: NoThread, NoTurn, Busy, Answer, Open, InDoubt, Exists, Input;
     /// The problems of what lets a thread run.
     Runs, PROBLEM: NoThread, NoAgent, Reused, Busy, Answer, Open, InDoubt, Input, TooMany, Interrupted, Stopping;
-    /// The problems of what speaks another protocol, whose own errors are in its messages.
-    Talks, PROBLEM: NoSession, NoMethod, Input;
     /// The problems of what says whether the service is ready.
     Readiness, OPEN: NotReady;
     /// The problems of what lists the models.

@@ -67,10 +67,6 @@ impl Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
-    pub fn with_status(self, status: StatusCode) -> Self {
-        Problem { status: status.as_u16(), ..self }
-    }
-
     pub fn retry_after(self, seconds: u64) -> Self {
         Problem { retry_after: Some(seconds), ..self }
     }
@@ -93,6 +89,12 @@ pub fn in_path(name: &str) -> String {
 pub(crate) enum Kind {
     /// The request does not read, or asks for what cannot be.
     Input,
+    /// It is none of the protocol that is spoken here.
+    Message,
+    /// The client does not take what it would be sent.
+    NotAcceptable,
+    /// The body is of another type, or does not read as it.
+    MediaType,
     TooLarge,
     /// More is asked for than a reply may hold.
     TooMuch,
@@ -155,6 +157,15 @@ impl Kind {
     fn parts(self) -> (StatusCode, &'static str, &'static str) {
         match self {
             Kind::Input => (StatusCode::UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used"),
+            Kind::Message => {
+                (StatusCode::BAD_REQUEST, "wrong-message", "The message does not fit the protocol")
+            }
+            Kind::NotAcceptable => {
+                (StatusCode::NOT_ACCEPTABLE, "not-acceptable", "The reply would not be taken")
+            }
+            Kind::MediaType => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "wrong-media-type", "The body is not what is expected")
+            }
             Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
             Kind::TooMuch => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "reply-too-large", "The reply would be too large")

@@ -12,6 +12,7 @@ pub mod keys;
 mod killed;
 mod load;
 mod logged;
+mod mcp;
 mod metrics;
 mod openai;
 mod page;

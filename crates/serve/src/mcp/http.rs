@@ -2,7 +2,7 @@
 //! each for one key.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Extension;
@@ -75,13 +75,30 @@ impl Door {
         if is_json || parts.status.is_success() {
             return Response::from_parts(parts, Body::new(body));
         }
-        let text = axum::body::to_bytes(Body::new(body), 4096).await.unwrap_or_default();
-        problem_of(parts.status, &text).into_response()
+        let text = axum::body::to_bytes(Body::new(body), usize::MAX).await.unwrap_or_default();
+        let mut refused = problem_of(parts.status, &text).into_response();
+        let allowed = parts.headers.get(header::ALLOW).cloned();
+        refused.headers_mut().extend(allowed.map(|methods| (header::ALLOW, methods)));
+        refused
+    }
+
+    async fn end(&self, caller: &Caller, request: Request) -> Response {
+        let session = session_of(request.headers());
+        let response = self.answer(caller, request).await;
+        if !response.status().is_success() {
+            return response;
+        }
+        self.sessions().retain(|(id, _)| Some(id) != session.as_ref());
+        StatusCode::NO_CONTENT.into_response()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, VecDeque<(String, String)>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a session is of this key, which uses it now.
     fn knows(&self, session: &str, key: &str) -> bool {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions();
         let at = sessions.iter().position(|(id, of)| id == session && of == key);
         let used = at.and_then(|at| sessions.remove(at));
         let is_known = used.is_some();
@@ -91,7 +108,7 @@ impl Door {
 
     async fn open(&self, session: String, key: &str) {
         let oldest = {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = self.sessions();
             sessions.push_back((session, key.to_owned()));
             let mut own = sessions.iter().enumerate().filter(|(_, (_, of))| of == key).map(|(at, _)| at);
             let (oldest, others) = (own.next(), own.count());
@@ -112,10 +129,13 @@ fn problem_of(status: StatusCode, text: &Bytes) -> Problem {
     let kind = match status {
         StatusCode::NOT_FOUND => Kind::NoSession,
         StatusCode::METHOD_NOT_ALLOWED => Kind::NoMethod,
+        StatusCode::NOT_ACCEPTABLE => Kind::NotAcceptable,
         StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
-        _ => Kind::Input,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Kind::MediaType,
+        status if status.is_server_error() => Kind::Store,
+        _ => Kind::Message,
     };
-    Problem::new(kind, String::from_utf8_lossy(text)).with_status(status)
+    Problem::new(kind, String::from_utf8_lossy(text))
 }
 
 /// Takes a message of the Model Context Protocol. Each agent is a tool; `answer` answers what a run waits for.
@@ -147,11 +167,11 @@ pub(crate) async fn listen(
 }
 
 /// Ends a session.
-#[utoipa::path(delete, path = "/mcp", tag = "mcp", responses((status = 202, description = "It has ended"), Talks))]
+#[utoipa::path(delete, path = "/mcp", tag = "mcp", responses((status = 204, description = "It has ended"), Talks))]
 pub(crate) async fn end_session(
     Extension(door): Extension<Arc<Door>>,
     caller: Caller,
     request: Request,
 ) -> Response {
-    door.answer(&caller, request).await
+    door.end(&caller, request).await
 }

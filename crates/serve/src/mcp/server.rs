@@ -22,6 +22,7 @@ use crate::mcp::question::Question;
 use crate::mcp::tools::{ANSWER, agent_of, list_tools};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
+use crate::reply::ChatReply;
 use crate::service::Shared;
 use planwright::driver::{Progress, ProgressKind};
 use planwright::journal::ThreadId;
@@ -191,24 +192,30 @@ impl Call<'_> {
     }
 
     async fn perform(&self, deed: Deed) -> Result<Outcome> {
-        let Deed { thread, begin, work } = deed.stopped_by(self.stop);
-        let reply = match &self.progress {
-            None => self.service.perform(thread.clone(), work).await?,
-            Some(token) => {
-                let (_, mut items) = perform_followed(self.service, thread.clone(), begin, work).await?;
-                let mut told = 0_u32;
-                loop {
-                    match items.recv().await {
-                        Some(Item::Event(_, progress)) => self.tell(token, &progress, &mut told).await,
-                        Some(Item::Passing(_)) => {}
-                        Some(Item::End(_, reply)) => break *reply,
-                        Some(Item::Cut(problem)) => return Err(problem),
-                        None => return Err(Problem::new(Kind::Stopping, "the service is stopping")),
-                    }
-                }
-            }
+        let deed = deed.stopped_by(self.stop);
+        let thread = deed.thread.clone();
+        let turn = match self.run(deed).await {
+            Ok(reply) => reply.turn,
+            // What became of a write is asked like any other question.
+            Err(problem) if problem.word() == Kind::InDoubt.word() => 0,
+            Err(problem) => return Err(problem),
         };
-        self.load(thread, reply.turn).await
+        self.load(thread, turn).await
+    }
+
+    async fn run(&self, Deed { thread, begin, work }: Deed) -> Result<ChatReply> {
+        let Some(token) = &self.progress else { return self.service.perform(thread, work).await };
+        let (_, mut items) = perform_followed(self.service, thread, begin, work).await?;
+        let mut told = 0_u32;
+        loop {
+            match items.recv().await {
+                Some(Item::Event(_, progress)) => self.tell(token, &progress, &mut told).await,
+                Some(Item::Passing(_)) => {}
+                Some(Item::End(_, reply)) => return Ok(*reply),
+                Some(Item::Cut(problem)) => return Err(problem),
+                None => return Err(Problem::new(Kind::Stopping, "the service is stopping")),
+            }
+        }
     }
 
     async fn load(&self, thread: ThreadId, turn: u32) -> Result<Outcome> {
