@@ -61,7 +61,9 @@ fn description_of_the_interface_and_what_is_served_agree() {
     }
     // Whatever is routed is described: no route is made beside `routes!`, but for the files of the page.
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../serve/src");
-    let files = std::fs::read_dir(source).unwrap().map(|file| file.unwrap().path());
+    let folders = [source.to_owned(), format!("{source}/mcp")].into_iter();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let files = files.map(|file| file.unwrap().path()).filter(|path| path.is_file());
     for path in files.filter(|path| !path.ends_with("page.rs")) {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(".route(") && !text.contains(".nest("), "{}", path.display());
