@@ -6,7 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{ContractError, schema};
+use super::ContractError;
+use super::schema::{Schema, moved_to, strict_object};
 
 /// The pseudo-tool that ends a plan. It is recorded and never called.
 pub const FINAL_ANSWER: &str = "final_answer";
@@ -70,10 +71,9 @@ pub struct ToolContract {
     pub name: String,
     /// What it does and when to use it, in a sentence or two. Planners read this.
     pub description: String,
-    /// JSON schema of its input. The keywords are those that strict-mode servers take: `type`,
-    /// `properties`, `required`, `additionalProperties` (a boolean), `items`, `enum`, `const`, `anyOf`,
-    /// `minItems`, `maxItems`, `minLength`, `maxLength`, `minimum`, `maximum`, and the annotations `title`,
-    /// `description`, `default`, `examples`, `format`. A contract that uses another one is refused.
+    /// JSON schema of its input, of drafts 7 to 2020-12. References lead into the schema itself (`#/$defs/…`),
+    /// patterns look around at their beginning only, and `format` is an annotation. A contract whose schema asks
+    /// for something that is not checked is refused.
     #[serde(default = "text_schema")]
     pub input: Value,
     /// JSON schema of the structured output that goes beside its text, if it gives one. What does not conform is
@@ -201,7 +201,8 @@ impl ToolContract {
         if self.takes_object() {
             self.input.clone()
         } else {
-            schema::strict_object(json!({INPUT: self.input}))
+            let input = moved_to(&self.input, "#/properties/input");
+            strict_object(json!({INPUT: input}))
         }
     }
 
@@ -237,9 +238,12 @@ impl ToolContract {
         if let Some((field, _, problem)) = rows.into_iter().find(|(_, wrong, _)| *wrong) {
             return Err(ContractError::at(field, problem));
         }
-        schema::check_supported(&self.input).map_err(|error| error.under(INPUT))?;
-        let output = self.output.as_ref().map_or(Ok(()), schema::check_supported);
-        output.map_err(|error| error.under("output"))
+        for (field, schema) in [(INPUT, Some(&self.input)), ("output", self.output.as_ref())] {
+            schema
+                .map_or(Ok(()), |schema| Schema::new(schema).map(drop))
+                .map_err(|error| error.under(field))?;
+        }
+        Ok(())
     }
 
     /// The data of an output, if the contract declares any.
@@ -251,7 +255,9 @@ impl ToolContract {
         if size > most {
             return fail(format!("expected at most {most} bytes, found {size}"));
         }
-        schema::check(declared, &data).map_err(|error| error.under("output"))?;
+        Schema::new(declared)
+            .and_then(|declared| declared.check(&data))
+            .map_err(|error| error.under("output"))?;
         Ok(Some(data))
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
-    ToolContract, ToolEffect, Trust, excerpt, schema,
+    ToolContract, ToolEffect, Trust, excerpt,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -211,8 +211,7 @@ impl CompiledSpec {
     pub fn suggested(&self, question: &str) -> Vec<Suggested> {
         let mut found: Vec<Suggested> = Vec::new();
         for (Suggestion { tool, input: template, .. }, pattern) in &self.suggestions {
-            let fits =
-                |value: &Value| self.tool(tool).is_some_and(|tool| schema::check(&tool.input, value).is_ok());
+            let fits = |value: &Value| self.plan.check_value(tool, value).is_ok();
             for groups in pattern.captures_iter(question) {
                 let mut text = String::new();
                 groups.expand(template, &mut text);

@@ -41,6 +41,7 @@ mod duplicates;
 mod human_steps;
 mod intake;
 mod invariants;
+mod json_schema;
 mod limits_spend;
 mod nested_agents;
 mod one_reply;

@@ -3,7 +3,8 @@
 use crate::offline_specs;
 
 use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, compiled, frame, result};
-use planwright::contract::{Action, Before, Decision, Plan, schema};
+use planwright::contract::schema::Schema;
+use planwright::contract::{Action, Before, Decision, Plan};
 use planwright::machine::FailureClass;
 use planwright::ports::{Model, ModelError};
 use planwright::prompt::ModelRequest;
@@ -16,7 +17,7 @@ fn plan(spec: &str, payload: &Value) -> Plan {
     let frame = frame(&compiled, RoleName::Planner);
     let reply = ask(&frame, payload, &[]).text;
     let value: Value = serde_json::from_str(&reply).unwrap();
-    assert_eq!(schema::check(frame.schema.as_ref().unwrap(), &value), Ok(()), "{reply}");
+    assert_eq!(Schema::new(frame.schema.as_ref().unwrap()).unwrap().check(&value), Ok(()), "{reply}");
     compiled
         .plan()
         .parse(Before::NOTHING, &reply, 100_000)

@@ -19,7 +19,8 @@ use super::talk;
 use super::terms::{Term, hinted, query, strongest};
 use super::text::{clean, line, words};
 use super::write::write;
-use planwright::contract::{ToolContract, schema};
+use planwright::contract::ToolContract;
+use planwright::contract::schema::Schema;
 use planwright::machine::ModelReply;
 use planwright::prompt::ModelRequest;
 
@@ -125,7 +126,8 @@ impl Ahead<'_> {
                 Value::String(text) => json!(line(&clean(text, 4_000), 1_000)),
                 other => other.clone(),
             };
-            schema::check(&tool.input, &input).is_ok().then(|| Step::call(&tool.name, input))
+            let fits = Schema::new(&tool.input).is_ok_and(|schema| schema.check(&input).is_ok());
+            fits.then(|| Step::call(&tool.name, input))
         };
         each_once(self.payload.list("suggested_calls").iter().filter_map(step))
     }

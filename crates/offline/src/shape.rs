@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use planwright::contract::{FINAL_ANSWER, HITL, ToolContract, ToolEffect, schema};
+use planwright::contract::schema::Schema;
+use planwright::contract::{FINAL_ANSWER, HITL, ToolContract, ToolEffect};
 use planwright::spec::RequestFrame;
 
 const MAX_FILL: usize = 64;
@@ -115,7 +116,7 @@ impl<'a> Shape<'a> {
     pub(super) fn step(&self, tool: &ToolContract, text: &str, max_chars: usize) -> Option<Step> {
         let text: String = text.trim().chars().take(max_chars).collect();
         let input = fill(&tool.input, text.trim_end(), 0)?;
-        schema::check(&tool.input, &input).ok()?;
+        Schema::new(&tool.input).and_then(|schema| schema.check(&input)).ok()?;
         Some(Step::call(&tool.name, input))
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::contract::PlanContract;
 use super::{Before, Plan, PlanStep, ReadPlan};
 use crate::contract::read::{check_size, strip_all_thoughts};
-use crate::contract::{ContractError, excerpt, schema};
+use crate::contract::{ContractError, excerpt};
 
 /// One tool call as a model asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl PlanContract {
             .map_err(|error| ContractError::at("arguments", format!("expected a JSON object ({error})")))?;
         let input = tool.parse_arguments(arguments).map_err(|error| error.under("arguments"))?;
         if self.agent(&call.name).is_none() {
-            schema::check(&tool.input, &input).map_err(|error| error.under("arguments"))?;
+            self.check_value(&call.name, &input).map_err(|error| error.under("arguments"))?;
         }
         Ok(PlanStep { tool: call.name.clone(), input: Some(input), ..PlanStep::default() })
     }

@@ -7,7 +7,7 @@ use super::links::{Before, Links, link};
 use super::written::WrittenPlan;
 use super::{FinalStep, Plan, PlanPolicy, PlanStep, ReadPlan, StepField, references};
 use crate::contract::read::parse_object;
-use crate::contract::schema::{self, strict_object};
+use crate::contract::schema::{Schema, has_references, moved_to, strict_object};
 use crate::contract::{ContractError, FINAL_ANSWER, HITL, ToolContract, excerpt};
 
 /// What plans of one agent must look like.
@@ -15,6 +15,8 @@ use crate::contract::{ContractError, FINAL_ANSWER, HITL, ToolContract, excerpt};
 pub struct PlanContract {
     /// Tools, then agents.
     tools: Vec<ToolContract>,
+    /// What each of them takes.
+    inputs: Vec<Schema>,
     tool_count: usize,
     policy: PlanPolicy,
     hitl: bool,
@@ -36,7 +38,10 @@ impl PlanContract {
     ) -> Self {
         let tool_count = tools.len();
         tools.extend(agents);
-        PlanContract { tools, tool_count, policy, hitl, max_input_bytes }
+        // A spec whose tool has no sound schema is refused before.
+        let input = |tool: &ToolContract| Schema::new(&tool.input).unwrap_or_else(|_| Schema::nothing());
+        let inputs = tools.iter().map(input).collect();
+        PlanContract { tools, inputs, tool_count, policy, hitl, max_input_bytes }
     }
 
     /// The agents that plans may name, as what they declare about themselves.
@@ -96,9 +101,16 @@ impl PlanContract {
 
     /// Checks an input that takes the place of a step's own.
     pub(crate) fn check_input(&self, tool: &str, input: &Value) -> Result<(), ContractError> {
-        let Some(contract) = self.tool(tool) else { return refuse("$", self.unknown_tool(tool)) };
         self.check_input_size("$", Some(input))?;
-        schema::check(&contract.input, input)
+        self.check_value(tool, input)
+    }
+
+    /// Checks that a value is what a tool takes.
+    pub fn check_value(&self, tool: &str, value: &Value) -> Result<(), ContractError> {
+        match self.position(tool) {
+            Some(at) => self.inputs[at].check(value),
+            None => refuse("$", self.unknown_tool(tool)),
+        }
     }
 
     /// Checks steps that take the place of those that have not begun. Together with the `begun` ones
@@ -135,8 +147,10 @@ impl PlanContract {
                 let source = before.steps.get(source).or_else(|| steps.get(source - before.steps.len()))?;
                 self.tool(&source.tool)?.output.as_ref()
             };
-            let (Some(tool), Some(input)) = (self.tool(&steps[at].tool), &steps[at].input) else { continue };
-            let checked = references::check(&tool.input, input, &output);
+            let (Some(tool), Some(input)) = (self.position(&steps[at].tool), &steps[at].input) else {
+                continue;
+            };
+            let checked = references::check(&self.inputs[tool], input, &output);
             checked.map_err(|error| error.under(&format!("$.steps[{at}].input")))?;
         }
         Ok(links)
@@ -191,7 +205,7 @@ impl PlanContract {
                 if self.offers(StepField::Refs) && step.has(StepField::Refs) {
                     return Ok(());
                 }
-                schema::check(&tool.input, input).map_err(|error| error.under("input"))
+                self.inputs[at].check(input).map_err(|error| error.under("input"))
             }
             (None, Some(_)) if tool.takes_text() => Ok(()),
             (None, Some(_)) => {
@@ -252,14 +266,23 @@ impl PlanContract {
         }
     }
 
-    /// The JSON schema that strict-mode servers take: every property is required, an optional one may be `null`.
+    /// The JSON schema that strict-mode servers take, if they take the tools' own: every property is required, an
+    /// optional one may be `null`. A tool's schema that refers to its own parts stands under `$defs`.
     pub fn schema(&self) -> Value {
         let text = json!({"type": "string"});
+        let mut parts = Map::new();
         let steps = if self.tools.iter().all(ToolContract::takes_text) {
             let names = self.tools.iter().map(|tool| tool.name.as_str());
             self.step_schema(names.chain(self.pseudo_tools()).collect(), &text)
         } else {
-            let tools = self.tools.iter().map(|tool| self.step_schema(vec![&tool.name], &tool.input));
+            let tools = self.tools.iter().map(|ToolContract { name, input, .. }| {
+                if !has_references(input) {
+                    return self.step_schema(vec![name], input);
+                }
+                let place = format!("#/$defs/{name}");
+                parts.insert(name.clone(), moved_to(input, &place));
+                self.step_schema(vec![name], &json!({"$ref": place}))
+            });
             let pseudo = self.pseudo_tools().map(|name| self.step_schema(vec![name], &text));
             json!({"anyOf": tools.chain(pseudo).collect::<Vec<Value>>()})
         };
@@ -270,7 +293,11 @@ impl PlanContract {
             said.map(|(field, _)| (field.into(), text.clone())).collect();
         let list = json!({"type": "array", "items": steps, "minItems": min_steps, "maxItems": max_steps});
         properties.insert("steps".into(), list);
-        strict_object(properties.into())
+        let mut schema = strict_object(properties.into());
+        if !parts.is_empty() {
+            schema["$defs"] = parts.into();
+        }
+        schema
     }
 
     fn step_schema(&self, names: Vec<&str>, input: &Value) -> Value {

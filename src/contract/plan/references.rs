@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::schema::{self, strict_object};
+use crate::contract::schema::{Schema, strict_object};
 use crate::contract::{ContractError, excerpt};
 
 const FROM: &str = "$from";
@@ -153,17 +153,27 @@ pub(crate) fn resolve<'a>(
 /// Checks an input with references against a tool's schema, as far as that can be done before they are resolved.
 /// `output` gives the declared output of a step.
 pub(super) fn check<'a>(
-    schema: &Value,
+    schema: &Schema,
     input: &Value,
     output: &dyn Fn(&str) -> Option<&'a Value>,
 ) -> Result<(), ContractError> {
+    check_part(schema, schema.as_value(), input, output)
+}
+
+fn check_part<'a>(
+    whole: &Schema,
+    part: &Value,
+    input: &Value,
+    output: &dyn Fn(&str) -> Option<&'a Value>,
+) -> Result<(), ContractError> {
+    let schema = follow(whole.as_value(), part);
     if let Some(reference) = Reference::parse(input) {
         let reference = reference?;
         let declared = reference.declared(output(reference.from))?;
         return check_types(schema, &declared);
     }
     if find(input)?.is_empty() {
-        return schema::check(schema, input);
+        return whole.check_part(schema, input);
     }
     if let Value::Object(fields) = input {
         // What is missing or not expected is so whatever the references stand for.
@@ -176,9 +186,9 @@ pub(super) fn check<'a>(
     let (known, closed) =
         (schema.get("properties"), schema.get("additionalProperties") == Some(&json!(false)));
     each(input, &mut |name, inner| match name {
-        None => schema.get("items").map_or(Ok(()), |items| check(items, inner, output)),
+        None => schema.get("items").map_or(Ok(()), |items| check_part(whole, items, inner, output)),
         Some(name) => match known.and_then(|known| known.get(name)) {
-            Some(property) => check(property, inner, output),
+            Some(property) => check_part(whole, property, inner, output),
             None if closed => Err(ContractError::at("$", "unexpected field")),
             None => Ok(()),
         },

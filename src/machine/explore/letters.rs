@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::replies::replies;
 use super::sample::sample;
-use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, schema};
+use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
     ToolOutcome, Usage, local, outstanding,
@@ -117,7 +117,7 @@ fn human_answers(
             let schema = tool.map_or(&Value::Null, |tool| &tool.input);
             let inputs = [("edited the input", sample(schema)), ("edited the input away", Value::Null)];
             for (name, input) in inputs {
-                let fits = tool.is_some() && schema::check(schema, &input).is_ok();
+                let fits = tool.is_some_and(|tool| compiled.plan().check_value(&tool.name, &input).is_ok());
                 answers.push((name, HumanAnswer::EditInput { input }, fits));
             }
         }

@@ -64,7 +64,9 @@ pub fn explore(compiled: &CompiledSpec) -> Report {
 #[doc(hidden)]
 pub fn explore_with(machine: &dyn Machine, compiled: &CompiledSpec, most_states: usize) -> Report {
     let mut explored_as = Vec::new();
-    let small = compile(reduced(compiled.spec().clone(), &mut explored_as));
+    let mut small = reduced(compiled.spec().clone(), &mut explored_as);
+    sample::widen_inputs(&mut small, &mut explored_as);
+    let small = compile(small);
     let mut report = walk(machine, &small, most_states, true);
     if let Some(nesting) = nesting(compiled.spec()) {
         report.add(walk(machine, &compile(nesting), most_states, true));
@@ -92,7 +94,8 @@ pub fn sketch(compiled: &CompiledSpec) -> Report {
     walk(&Real, &compile(smallest(compiled.spec().clone())), usize::MAX, false)
 }
 
-fn compile(small: Spec) -> CompiledSpec {
+fn compile(mut small: Spec) -> CompiledSpec {
+    sample::widen_inputs(&mut small, &mut Vec::new());
     small.check().expect("a spec that checks still does with smaller numbers")
 }
 

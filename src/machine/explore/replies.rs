@@ -134,7 +134,7 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
     let step = |at: usize, tool: &ToolContract, needs: &[usize]| {
         let needs: Vec<String> = needs.iter().map(|need| format!("step_{}", base + need + 1)).collect();
         let (input, needs) =
-            (fresh_input(tool, 10 * base + at), Some(needs).filter(|needs| !needs.is_empty()));
+            (fresh_input(compiled, tool, 10 * base + at), Some(needs).filter(|needs| !needs.is_empty()));
         json!({"tool": tool.name, "input": input, "task": "…", "description": "…", "depends_on": needs})
     };
     let steps = |tools: &[&ToolContract]| -> Vec<Value> {
@@ -256,7 +256,7 @@ fn calls(compiled: &CompiledSpec, state: &State) -> Replies {
     let base =
         state.task.first_step() + state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
     let call = |tool: &ToolContract, nth: usize| {
-        (tool.name.clone(), tool.arguments(&fresh_input(tool, 10 * base + nth)))
+        (tool.name.clone(), tool.arguments(&fresh_input(compiled, tool, 10 * base + nth)))
     };
     let all = |tools: &[&ToolContract]| {
         ModelReply::calls(tools.iter().enumerate().map(|(nth, tool)| call(tool, nth)))
@@ -320,7 +320,7 @@ fn actions(compiled: &CompiledSpec, state: &State) -> Replies {
     };
     let mut replies: Replies = words(compiled).into_iter().map(answer).collect();
     for tool in kinds(compiled) {
-        let input = fresh_input(tool, state.task.first_step());
+        let input = fresh_input(compiled, tool, state.task.first_step());
         let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
         let action = format!("Thought: more\nAction: {}\nAction Input: {input}", tool.name);
         replies.push(text(format!("action {}", tool.name), action));

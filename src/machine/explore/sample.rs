@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::contract::{ToolContract, schema};
+use crate::contract::ToolContract;
+use crate::contract::schema::Schema;
+use crate::spec::{CompiledSpec, Spec};
 
 /// A small value that fits a schema, if a simple one does.
 pub(super) fn sample(schema: &Value) -> Value {
@@ -32,8 +34,29 @@ pub(super) fn sample(schema: &Value) -> Value {
 }
 
 /// An input that no other step has, if the tool's schema leaves room for one.
-pub(super) fn fresh_input(tool: &ToolContract, nth: usize) -> Value {
+pub(super) fn fresh_input(compiled: &CompiledSpec, tool: &ToolContract, nth: usize) -> Value {
     let input = sample(&tool.input);
     let longer = input.as_str().map(|text| Value::from(format!("{text}{nth}")));
-    longer.filter(|longer| schema::check(&tool.input, longer).is_ok()).unwrap_or(input)
+    let fits = |longer: &Value| compiled.plan().check_value(&tool.name, longer).is_ok();
+    longer.filter(fits).unwrap_or(input)
+}
+
+/// Takes what no sample fits for any value of its type, and notes of which tools. To the machine an input fits or it
+/// does not, so the states are the same.
+pub(super) fn widen_inputs(spec: &mut Spec, notes: &mut Vec<String>) {
+    for tool in &mut spec.tools {
+        let fits = Schema::new(&tool.input).is_ok_and(|schema| schema.check(&sample(&tool.input)).is_ok());
+        if !fits {
+            let kind = tool.input.get("type").cloned().unwrap_or("object".into());
+            notes.push(format!(
+                "input of {} explored as any {}",
+                tool.name,
+                kind.as_str().unwrap_or("value")
+            ));
+            tool.input = serde_json::json!({"type": kind});
+        }
+    }
+    for inner in spec.agents.iter_mut().filter_map(|agent| agent.spec.as_mut()) {
+        widen_inputs(inner, notes);
+    }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::door::{Asked, NO_WORDS, StructuredOutput, parse_repair, render_system, split_reply};
 use planwright::contract::ToolContract;
+use planwright::contract::schema::is_strict;
 use planwright::prompt::{Call, Message, ModelRequest};
 
 /// Writes a request. With native tools no form is asked for: a reply is calls or plain words then.
@@ -20,7 +21,7 @@ pub(super) fn render_request(
     let system = render_system(frame, told);
     let response_format = schema.and_then(|schema| match dialect.output {
         StructuredOutput::JsonSchema => Some(json!({"type": "json_schema", "json_schema": {
-            "name": frame.role, "strict": true, "schema": schema,
+            "name": frame.role, "strict": is_strict(schema), "schema": schema,
         }})),
         StructuredOutput::JsonObject => Some(json!({"type": "json_object"})),
         StructuredOutput::Auto | StructuredOutput::Prompt => None,

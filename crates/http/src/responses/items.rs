@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::door::{Asked, NO_WORDS, StructuredOutput, parse_repair, render_system, split_reply};
 use planwright::contract::ToolContract;
+use planwright::contract::schema::is_strict;
 use planwright::prompt::{Call, Message, ModelRequest};
 
 /// Writes a request. With native tools no form is asked for: a reply is calls or plain words then.
@@ -16,7 +17,8 @@ pub(super) fn render_request(
     let told = schema.filter(|_| dialect.output != StructuredOutput::JsonSchema);
     let format = schema.and_then(|schema| match dialect.output {
         StructuredOutput::JsonSchema => {
-            Some(json!({"type": "json_schema", "name": frame.role, "strict": true, "schema": schema}))
+            let strict = is_strict(schema);
+            Some(json!({"type": "json_schema", "name": frame.role, "strict": strict, "schema": schema}))
         }
         StructuredOutput::JsonObject => Some(json!({"type": "json_object"})),
         StructuredOutput::Auto | StructuredOutput::Prompt => None,

@@ -1,7 +1,7 @@
 //! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
 //! answer alone, and not from what else has finished by now.
 
-use crate::contract::{AnswerForm, ContractError, PlanStep, Source, ToolContract, ToolEffect, Trust, schema};
+use crate::contract::{AnswerForm, ContractError, PlanStep, Source, ToolContract, ToolEffect, Trust};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
@@ -125,7 +125,7 @@ fn unfit_input(
     {
         return Some(error);
     }
-    schema::check(&tool.input, &*progress.input(step)?).err()
+    compiled.plan().check_value(&tool.name, &*progress.input(step)?).err()
 }
 
 /// What a nested run starts from, and whether it has read what may steer it.
