@@ -9,7 +9,7 @@ use super::replay::{Playback, Purpose};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::{now_ms, random_id};
 use crate::journal::{
-    Asked, Fixture, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
+    Asked, Drift, Fixture, Header, JOURNAL_FORMAT, Journal, JournalError, MemoryJournal, Outcome, Record,
 };
 use crate::machine::{ErrorCode, Input, Step, start};
 use crate::ports::Observer;
@@ -77,20 +77,38 @@ impl Agent {
     /// [`Stopped::Drifted`] with the request that no recorded answer fits.
     #[doc(hidden)]
     pub fn update(&self, fixture: &Fixture) -> Result<Fixture, Stopped> {
-        let mut job = self.job(fixture.input.clone());
-        job.replay = Some((fixture.clone(), Purpose::Update));
-        let (records, unfinished) = match job.run() {
-            Ok(run) => (run.records, None),
-            Err(Stopped::Interrupted(stopped)) => (stopped.records, Some(&fixture.outcome)),
-            Err(stopped) => return Err(stopped),
-        };
+        let (records, drifts) = self.play(fixture)?;
+        if !drifts.is_empty() {
+            return Err(Stopped::Drifted(drifts));
+        }
         let mut updated = Fixture::of_records(&records, None)?;
-        updated.outcome = unfinished.unwrap_or(&updated.outcome).clone();
+        if matches!(updated.outcome, Outcome::Interrupted(_)) {
+            updated.outcome.clone_from(&fixture.outcome);
+        }
         updated.notes.clone_from(&fixture.notes);
         match self.replay(&updated) {
             Ok(_) | Err(Stopped::Interrupted(_)) => Ok(updated),
             Err(stopped) => Err(stopped),
         }
+    }
+
+    /// Plays a fixture under this agent's rules as far as its answers reach, which are taken as in
+    /// [`update`](Agent::update). Gives the records, and the request that no recorded answer fits, where the run
+    /// ends with one.
+    ///
+    /// # Errors
+    /// [`Stopped`] for every other reason.
+    #[doc(hidden)]
+    pub fn play(&self, fixture: &Fixture) -> Result<(Vec<Record>, Vec<Drift>), Stopped> {
+        let mut memory = MemoryJournal::new();
+        let mut job = self.job(fixture.input.clone()).journal(&mut memory);
+        job.replay = Some((fixture.clone(), Purpose::Update));
+        let drifts = match job.run() {
+            Ok(_) | Err(Stopped::Interrupted(_)) => Vec::new(),
+            Err(Stopped::Drifted(drifts)) => drifts,
+            Err(stopped) => return Err(stopped),
+        };
+        Ok((memory.into_records(), drifts))
     }
 }
 

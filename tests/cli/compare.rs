@@ -198,7 +198,7 @@ fn runs_are_compared_on_the_command_line() {
     home.refuses(&["compare", "하나", "셋"], &["셋"]);
     home.refuses(&["compare", "하나:9", "둘"], &["9"]);
     home.refuses(&["compare", "하나:0", "둘"], &["turns are counted from 1"]);
-    home.refuses(&["compare", "하나"], &["expected a second run"]);
+    home.check(&["compare", "하나"], 0).prints(&["B  하나, replayed: validated, done", "equal: "]);
     home.refuses(&["compare", "없다.json", "둘"], &["없다.json: cannot be read"]);
     // A thread may be called like a path.
     home.check(&["threads", "fork", "하나", "--turn", "1", "--to", "가/나"], 0);
@@ -229,7 +229,7 @@ fn fixture_is_compared_with_its_own_replay() {
     said.prints(&["instructions of writer", "+Always be kind.", "~ writer write.1.1"]);
     let journal = home.path("run.jsonl");
     ended_journal(&journal);
-    home.refuses(&["compare", &journal.display().to_string()], &["expected a fixture, found a journal"]);
+    home.check(&["compare", &journal.display().to_string()], 0).prints(&["equal: "]);
 }
 
 #[cfg(unix)]

@@ -27,6 +27,7 @@ mod one_writer;
 mod page;
 mod private;
 mod replay;
+mod replayed;
 mod run;
 mod serve;
 mod shown;

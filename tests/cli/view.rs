@@ -147,6 +147,25 @@ fn what_is_untrusted_is_marked_from_the_call_to_the_step_that_reads_it() {
     assert!(!view.timeline[0].tainted && view.timeline.last().unwrap().tainted);
 }
 
+#[test]
+fn what_a_tainted_run_said_is_untrusted_outside_of_it_too() {
+    let (mut replies, mut nested) = (0, 0);
+    for (place, fixture) in fixtures() {
+        let view = view(records_of_fixture(&fixture).unwrap());
+        for effect in view.timeline.iter().filter(|effect| effect.kind == "model" && effect.tainted) {
+            assert!(effect.untrusted || effect.failure.is_some(), "{place}: {}", effect.effect);
+            replies += 1;
+        }
+        let tainted = |path: &String| view.runs.iter().any(|run| run.path == *path && run.tainted);
+        for step in view.runs.iter().flat_map(|run| &run.steps) {
+            let is_given = step.runs.iter().any(tainted);
+            assert!(step.gave_untrusted || !is_given, "{place}: {}", step.id);
+            nested += usize::from(is_given);
+        }
+    }
+    assert!(replies > 10 && nested > 2, "{replies} replies, {nested} steps");
+}
+
 /// A run of this many steps that are planned at once, or of this many rounds.
 pub fn long_run(agent: &str, count: usize) -> Vec<Record> {
     let mut spec: Spec = planwright::agents::shipped(agent).unwrap();
@@ -326,6 +345,9 @@ fn run_is_opened_in_the_browser_of_the_user() {
     let view = ureq::get(format!("{origin}/threads{}/turns/1/view", &route[2..route.len() - 2])).call();
     let view: Value = serde_json::from_reader(view.unwrap().body_mut().as_reader()).unwrap();
     assert_eq!(view["answer"], "7*6 = 42");
+    // It only shows.
+    let asked = ureq::post(format!("{origin}/chat")).send(r#"{"message": "7*8?"}"#);
+    assert!(matches!(asked, Err(ureq::Error::StatusCode(403))), "{asked:?}");
     process.kill().unwrap();
     process.wait().unwrap();
     // A file is shown as a file.

@@ -45,3 +45,8 @@ pub use waiting::{WaitingPage, WaitingRun};
 pub fn known_keys() -> Vec<planwright::ports::Secret> {
     config::ConfigFile::find(None).unwrap_or_default().keys()
 }
+
+/// The currency of the prices in the configuration file; the usual one where none is named.
+pub fn configured_currency(config: Option<&std::path::Path>) -> Option<String> {
+    config::ConfigFile::find(config).ok()?.currency.filter(|currency| !currency.trim().is_empty())
+}

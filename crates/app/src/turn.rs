@@ -52,6 +52,8 @@ pub struct ShownTurn {
     pub is_waiting_human: bool,
     /// The answer, or why there is none, as the user is told.
     pub result: Option<String>,
+    /// Whether it has read untrusted output.
+    pub tainted: bool,
     /// Where the beginning of a fork comes from.
     #[cfg_attr(feature = "schema", schema(value_type = Option<crate::shapes::Origin>))]
     pub origin: Option<Value>,
@@ -183,7 +185,8 @@ impl ShownTurn {
                 let status = RunStatus::of(&folded);
                 shown.status = if running && !status.has_ended() { "running" } else { status.name() };
                 let state = &folded.state;
-                (shown.plan, shown.result) = (plan_json(state), result_text(state));
+                (shown.plan, shown.result, shown.tainted) =
+                    (plan_json(state), result_text(state), state.is_tainted());
                 (shown.current_step, shown.is_waiting_human) =
                     (state.plan().current_step, state.waits_for_person());
                 shown.open = Pending::of(&folded, RunLocation::in_thread(stored)).filter(|_| !running);

@@ -1,7 +1,5 @@
 //! `compare`: two runs side by side, and where they part.
 
-use std::path::Path;
-
 use clap::ColorChoice;
 use serde_json::json;
 
@@ -9,10 +7,9 @@ use crate::args::CompareArgs;
 use crate::out::{Exit, Look, Style};
 use crate::view::write_page;
 use crate::{out, text};
-use planwright::driver::Stopped;
 use planwright_app::{
-    Class, ComparedPair, ComparedRun, ComparedSide, Comparison, Difference, Error, PreparedAgent, Result,
-    RunFile, RunView, compare, spec_for_fixture,
+    Class, ComparedPair, ComparedReplay, ComparedRun, ComparedSide, Comparison, Difference, Error, Result,
+    RunView, StorePlace, compare, compare_replay, configured_currency, find_recording, spec_for_fixture,
 };
 
 /// Most lines of one difference that are shown.
@@ -20,13 +17,17 @@ const MOST_LINES: usize = 20;
 
 pub fn compare_runs(args: &CompareArgs, color: ColorChoice) -> Result<Exit> {
     let place = args.store.place()?;
-    let one = RunView::find(&args.one, &place)?;
-    let (name, other) = match &args.other {
-        Some(other) => (other.clone(), RunView::find(other, &place)?),
-        None => (format!("{}, replayed", args.one), replay(args)?),
+    let (name, (mut one, mut other, comparison)) = match &args.other {
+        Some(other) => {
+            let (one, found) = (RunView::find(&args.one, &place)?, RunView::find(other, &place)?);
+            let comparison = compare(&one, &found);
+            (other.clone(), (one, found, comparison))
+        }
+        None => (format!("{}, replayed", args.one), replay(args, &place)?),
     };
-    let comparison = compare(&one, &other);
     if let Some(path) = &args.output {
+        one.currency = configured_currency(args.store.config.as_deref());
+        other.currency.clone_from(&one.currency);
         let document = json!({"kind": "compare", "comparison": comparison, "a": one, "b": other});
         write_page(path, args.force, &format!("{} and {name}", args.one), &document)?;
     }
@@ -39,47 +40,22 @@ pub fn compare_runs(args: &CompareArgs, color: ColorChoice) -> Result<Exit> {
     Ok((!comparison.equal).then_some(Class::Failed))
 }
 
-/// The run that a fixture becomes under the present rules, out of the answers that it holds.
-fn replay(args: &CompareArgs) -> Result<RunView> {
-    let path = Path::new(&args.one);
-    let place = path.display();
-    if !path.is_file() {
-        let problem =
-            format!("{place}: expected a second run: only a fixture is compared with its own replay");
-        return Err(Error::unusable(problem).hint("planwright compare A B"));
-    }
-    let RunFile::Fixture(fixture) = RunFile::load(path)? else {
-        let problem = format!("{place}: expected a fixture, found a journal");
-        return Err(Error::unusable(problem).hint("name the run that it is compared with"));
-    };
+/// A run and its replay under the present rules, out of the answers that are on record.
+fn replay(args: &CompareArgs, place: &StorePlace) -> Result<(RunView, RunView, Comparison)> {
+    let (fixture, shown) = find_recording(&args.one, place)?;
     let Some(spec) = spec_for_fixture(&fixture, args.agent.as_deref())? else {
-        let problem = format!("{place}: no agent is called {:?}", fixture.spec.name);
+        let problem = format!("{}: no agent is called {:?}", args.one, fixture.spec.name);
         return Err(Error::unusable(problem).hint("--agent FILE names its spec"));
     };
-    let agent = PreparedAgent::replaying(spec, "replay")?.agent;
-    let updated = agent.update(&fixture).map_err(|stopped| match stopped {
-        Stopped::Drifted(_) => {
-            let problem = format!("{place}: its replay asks what was not recorded\n{stopped}");
-            let hint = "`planwright run --record` with --record-mode new_episodes asks what is new";
-            Error::new(Class::Failed, problem).hint(hint)
-        }
-        stopped => Error::at(place.to_string())(stopped),
-    })?;
-    RunFile::Fixture(Box::new(updated)).view(path)
+    compare_replay(&fixture, shown, spec)
 }
 
 fn lines(comparison: &Comparison, names: [&str; 2], style: Style) -> Vec<String> {
-    let Comparison { equal, a, b, parting, differences, effects, steps } = comparison;
-    let run = |of: &str, name: &str, run: &ComparedRun| {
-        let spent = run.tokens.input_tokens + run.tokens.output_tokens;
-        let tokens = (spent > 0).then(|| format!(", {spent} tokens"));
-        let cost = run.cost.map(|cost| format!(", cost {cost}"));
-        let ms = run.ms.map(|ms| format!(", {}", seconds(ms)));
-        let more: String = [tokens, cost, ms].into_iter().flatten().collect();
-        let (agent, records) = (text::line(&run.agent), text::count(run.records as u64, "record"));
-        format!("{of}  {}: {agent}, {}, {records}{more}", text::line(name), run.status)
-    };
-    let mut lines = vec![run("A", names[0], a), run("B", names[1], b)];
+    let Comparison { equal, a, b, parting, differences, effects, steps, replay } = comparison;
+    let mut lines = vec![run_line("A", names[0], a), run_line("B", names[1], b)];
+    if let Some(replay) = replay {
+        lines.extend(replay_lines(replay, style));
+    }
     if *equal {
         let same = text::count(effects.len() as u64, "effect");
         lines.push(style.paint(Look::Good, &format!("equal: {same}")));
@@ -97,7 +73,9 @@ fn lines(comparison: &Comparison, names: [&str; 2], style: Style) -> Vec<String>
         );
     }
     differences.iter().for_each(|difference| show(difference, "", style, &mut lines));
-    for (title, pairs) in [("effects", effects), ("steps", steps)] {
+    let reached = replay.as_ref().and_then(|replay| replay.stopped_at).map_or(effects.len(), |at| at + 1);
+    let unreached = effects.len() - reached;
+    for (title, pairs) in [("effects", &effects[..reached]), ("steps", steps)] {
         let differing = pairs.iter().filter(|pair| !pair.same).count();
         if differing > 0 {
             lines
@@ -113,6 +91,32 @@ fn lines(comparison: &Comparison, names: [&str; 2], style: Style) -> Vec<String>
             pair.differences.iter().for_each(|difference| show(difference, "    ", style, &mut lines));
         }
     }
+    if unreached > 0 {
+        let unreached = text::count(unreached as u64, "recorded effect");
+        lines.push(format!("{unreached} behind it: not reached by the replay"));
+    }
+    lines
+}
+
+fn run_line(of: &str, name: &str, run: &ComparedRun) -> String {
+    let spent = run.tokens.input_tokens + run.tokens.output_tokens;
+    let tokens = (spent > 0).then(|| format!(", {spent} tokens"));
+    let cost = run.cost.map(|cost| format!(", cost {cost}"));
+    let ms = run.ms.map(|ms| format!(", {}", seconds(ms)));
+    let more: String = [tokens, cost, ms].into_iter().flatten().collect();
+    let (agent, records) = (text::line(&run.agent), text::count(run.records as u64, "record"));
+    format!("{of}  {}: {agent}, {}, {records}{more}", text::line(name), run.status)
+}
+
+/// How a replay drifts, in the words of `replay`, and where it stopped.
+fn replay_lines(replay: &ComparedReplay, style: Style) -> Vec<String> {
+    let told = replay.drift.iter().filter_map(|drift| drift["message"].as_str());
+    let mut lines: Vec<String> = told.map(|told| style.paint(Look::Warn, &text::clean(told))).collect();
+    if let Some(stopped) = &replay.stopped {
+        lines.push(style.paint(Look::Warn, &format!("the replay stopped: {}", text::line(stopped))));
+        lines.push("`planwright run --record` with --record-mode new_episodes asks what is new".to_owned());
+    }
+    lines.extend(replay.misfit.as_ref().map(|misfit| format!("A is shown up to {}", text::line(misfit))));
     lines
 }
 

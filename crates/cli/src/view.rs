@@ -11,12 +11,13 @@ use crate::args::{Cli, Command as Typed, ViewArgs};
 use crate::serve::start_service;
 use crate::{out, text};
 use planwright::journal::system::{create_private_folder, random_id};
-use planwright_app::{Error, Result, RunView, find_turn};
+use planwright_app::{Error, Result, RunView, configured_currency, find_turn};
 use planwright_serve::{Announce, in_path};
 
 pub fn view(args: &ViewArgs) -> Result<()> {
     let place = args.store.place()?;
-    let view = RunView::find(&args.run, &place)?;
+    let mut view = RunView::find(&args.run, &place)?;
+    view.currency = configured_currency(args.store.config.as_deref());
     let document = json!({"kind": "run", "view": view});
     if let Some(path) = &args.output {
         return write_page(path, args.force, &args.run, &document);
@@ -35,7 +36,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     };
     let (_, turn) = find_turn(&args.run, &place)?;
     let page = format!("/#/t/{}/{turn}", in_path(thread));
-    let typed = ["planwright", "serve", "--listen", "127.0.0.1:0", "--no-resume", "--quiet"];
+    let typed = ["planwright", "serve", "--listen", "127.0.0.1:0", "--read-only", "--quiet"];
     let Typed::Serve(mut service) = Cli::parse_from(typed).command else { return Ok(()) };
     service.store = args.store.clone();
     start_service(&service, &Viewer { page, opens: !args.no_open })

@@ -22,8 +22,8 @@ pub(crate) struct Caller {
     prefix: String,
     /// The name of their key.
     name: String,
-    /// Whether their key may not answer what a person is asked.
-    may_not_answer: bool,
+    /// What they may not do beside reading.
+    lacks: Vec<Right>,
     /// The threads that the request names, as they are stored.
     named: Arc<Mutex<Vec<ThreadId>>>,
 }
@@ -33,8 +33,18 @@ impl Caller {
     pub fn of(key: &Key) -> Self {
         let owner = key.threads_of.as_ref().unwrap_or(&key.name);
         let prefix = if key.is_admin() { String::new() } else { format!("{owner}:") };
-        let may_not_answer = !key.may(Right::Answer);
-        Caller { prefix, name: key.name.clone(), may_not_answer, ..Caller::default() }
+        let lacks = [Right::Run, Right::Answer].into_iter().filter(|right| !key.may(*right)).collect();
+        Caller { prefix, name: key.name.clone(), lacks, ..Caller::default() }
+    }
+
+    /// Them, where the service only shows.
+    pub fn reading(self) -> Self {
+        Caller { lacks: vec![Right::Run, Right::Answer], ..self }
+    }
+
+    /// Whether they may do this.
+    pub fn may(&self, right: Right) -> bool {
+        !self.lacks.contains(&right)
     }
 
     /// The name of their key; empty where there are none.
@@ -44,9 +54,9 @@ impl Caller {
 
     /// Refuses an answer that comes where questions are asked, from a key that may only ask.
     pub fn check_may_answer(&self) -> Result<()> {
-        match self.may_not_answer {
-            true => Err(Problem::new(Kind::Forbidden, "the key may not answer, which this needs")),
-            false => Ok(()),
+        match self.may(Right::Answer) {
+            false => Err(Problem::new(Kind::Forbidden, "the key may not answer, which this needs")),
+            true => Ok(()),
         }
     }
 
@@ -144,7 +154,7 @@ impl Caller {
             // A fork may be of a thread that an admin took from another.
             ("origin", _) if self.own(value["thread"].as_str().unwrap_or_default()).is_none() => Value::Null,
             ("threads" | "waiting" | "turns" | "turn" | "open" | "origin" | "lines" | "problem", _)
-            | ("pending" | "a" | "b", _) => self.tell(value.take()),
+            | ("pending" | "a" | "b" | "comparison" | "view", _) => self.tell(value.take()),
             _ => return,
         };
         *value = told;

@@ -206,6 +206,8 @@ problems! {
     Lists, PROBLEM: Input, TooMuch;
     /// The problems of what reads one thread.
     Reads, PROBLEM: NoThread, NoTurn, Input, TooMuch;
+    /// The problems of what replays a turn.
+    Replays, PROBLEM: NoThread, NoTurn, NoAgent, Input, TooMuch;
     /// The problems of what reads an agent.
     ReadsAgent, PROBLEM: NoAgent, Input, TooMuch;
     /// The problems of what changes a thread.

@@ -26,6 +26,8 @@ pub(crate) struct Guard {
     /// Whether there were keys since the start: without a file none of them is good any more.
     has_keys: AtomicBool,
     is_loopback: bool,
+    /// Whether it only shows.
+    read_only: bool,
     origins: Vec<HeaderValue>,
     arrives_within: Duration,
     max_body_bytes: usize,
@@ -68,6 +70,7 @@ impl Guard {
             keys,
             has_keys: has_keys.into(),
             is_loopback,
+            read_only: options.read_only,
             origins,
             arrives_within: options.arrives_within,
             max_body_bytes: options.max_body_bytes,
@@ -112,9 +115,14 @@ impl Guard {
             path if is_open_path(path) => return Ok(Caller::default()),
             _ => {}
         }
+        let right = wanted_right(request.method(), request.uri().path());
+        if self.read_only && right != Right::Read {
+            let problem = Problem::new(Kind::Forbidden, "this service only shows");
+            return Err(problem.hint("`planwright serve` also asks and answers").into());
+        }
         let Some(keys) = keys? else {
             self.check_rate(&remote.to_string())?;
-            return Ok(Caller::default());
+            return Ok(self.let_in(Caller::default()));
         };
         let given =
             request.headers().get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
@@ -135,12 +143,15 @@ impl Guard {
             return Err(problem.into());
         }
         self.check_rate(&key.name)?;
-        let right = wanted_right(request.method(), request.uri().path());
         if !key.may(right) {
             let detail = format!("the key may not {}, which this needs", right.name());
             return Err(Problem::new(Kind::Forbidden, detail).into());
         }
-        Ok(Caller::of(key))
+        Ok(self.let_in(Caller::of(key)))
+    }
+
+    fn let_in(&self, caller: Caller) -> Caller {
+        if self.read_only { caller.reading() } else { caller }
     }
 
     fn check_rate(&self, who: &str) -> Result<()> {

@@ -134,7 +134,9 @@ impl TurnOf {
 
     /// The turn as a page draws it, after its first `most` records or after all.
     pub fn view(&self, service: &Service, most: Option<usize>) -> Result<RunView, Problem> {
-        Ok(RunView::load(&service.known_thread(self.thread.clone())?, self.turn, most)?)
+        let mut view = RunView::load(&service.known_thread(self.thread.clone())?, self.turn, most)?;
+        view.currency = service.agent(None)?.currency.clone();
+        Ok(view)
     }
 
     /// The turn as its records leave it.

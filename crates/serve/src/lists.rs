@@ -10,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::caller::Caller;
 use crate::describe::{Lists, Shows};
 use crate::input::Given;
+use crate::keys::Right;
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
@@ -41,6 +42,23 @@ impl Default for ListParameters {
     fn default() -> Self {
         ListParameters { status: None, prefix: String::new(), limit: 50, after: None }
     }
+}
+
+/// Who asks.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeyReply {
+    /// The name of the key; nothing where there are none.
+    name: Option<String>,
+    /// What may be asked with it: `read`, `run`, `answer`.
+    may: Vec<&'static str>,
+}
+
+/// The key that this is asked with, and what it may do.
+#[utoipa::path(get, path = "/key", tag = "threads", responses((status = 200, body = KeyReply), Shows))]
+pub(crate) async fn show_key(caller: Caller) -> Json<KeyReply> {
+    let name = Some(caller.name().to_owned()).filter(|name| !name.is_empty());
+    let rights = [Right::Read, Right::Run, Right::Answer].into_iter().filter(|right| caller.may(*right));
+    Json(KeyReply { name, may: rights.map(Right::name).collect() })
 }
 
 /// A page of the threads, the last written to first.

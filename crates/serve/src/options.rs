@@ -33,6 +33,8 @@ pub struct Options {
     pub max_question_bytes: usize,
     /// Whether every answer must name the token of what it answers, that of a step too.
     pub require_tokens: bool,
+    /// Whether threads are only shown: nobody may ask or answer.
+    pub read_only: bool,
     /// Whether turns whose process was killed go on at the start.
     pub resume: bool,
     /// How long a stop waits for what is asked to be answered.

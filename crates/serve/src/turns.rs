@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::Caller;
-use crate::describe::Reads;
+use crate::describe::{Reads, Replays};
 use crate::input::{Given, Thread, TurnOf, no_thread};
 use crate::pool::read;
 use crate::problem::Result;
@@ -18,7 +18,7 @@ use planwright::journal::ThreadId;
 use planwright_app::shapes::{Fixture, ThreadName, TraceLine};
 use planwright_app::{
     Comparison, RecordLine, RunView, ShownThread, ShownTurn, SpendingBy, SpendingReport, compare,
-    make_fixture_of, split_turn, trace_line_json,
+    compare_replay, make_fixture_of, split_turn, trace_line_json, with_tools_of,
 };
 
 /// The turns of a thread.
@@ -154,6 +154,40 @@ pub(crate) async fn compare_turns(
         };
         let [a, b] = turns.map(load);
         Ok(Json(compare(&a?, &b?)))
+    })
+    .await
+}
+
+/// A turn beside its replay.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ReplayReply {
+    /// The turn, and its replay, side by side.
+    comparison: Comparison,
+    /// The replay as a page draws it.
+    view: RunView,
+}
+
+/// A turn beside its replay under its agent as it is now. Nothing is asked of the world, and nothing is stored.
+#[utoipa::path(
+    get, path = "/threads/{thread_id}/turns/{turn}/replay", tag = "turns", params(TurnOf),
+    responses((status = 200, body = ReplayReply), Replays)
+)]
+pub(crate) async fn compare_replay_of(
+    State(service): State<Shared>,
+    of: TurnOf,
+) -> Result<Json<ReplayReply>> {
+    read(move || {
+        let shown = of.view(&service, None)?;
+        let stored = service.known_thread(of.thread)?;
+        let fixture = make_fixture_of(&stored, Some(of.turn), service.keys.clone())?;
+        let name = &fixture.spec.name;
+        if !service.agent_names().contains(name) {
+            return Err(service.no_such_agent(name));
+        }
+        let spec = with_tools_of(service.spec_of(name)?, &fixture.spec, None);
+        let currency = shown.currency.clone();
+        let (_, view, comparison) = compare_replay(&fixture, Some(shown), spec)?;
+        Ok(Json(ReplayReply { comparison, view: RunView { currency, ..view } }))
     })
     .await
 }

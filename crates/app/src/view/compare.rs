@@ -11,6 +11,7 @@ use super::align::align;
 use super::asked::WhatWasAsked;
 use super::difference::{Difference, Diffs, instructions};
 use super::part::{RunPart, ShownStep};
+use super::replay::ComparedReplay;
 use super::timeline::TimelineEffect;
 use planwright::machine::Usage;
 use planwright::spec::Money;
@@ -33,6 +34,8 @@ pub struct Comparison {
     pub effects: Vec<ComparedPair>,
     /// Their steps, side by side.
     pub steps: Vec<ComparedPair>,
+    /// What is said of the replay, where the other run is the replay of the one.
+    pub replay: Option<ComparedReplay>,
 }
 
 /// One of two runs.
@@ -132,10 +135,11 @@ pub fn compare(a: &RunView, b: &RunView) -> Comparison {
     let steps = compare_steps(a, b, &mut diffs);
     let equal = differences.is_empty() && effects.iter().chain(&steps).all(|pair| pair.same);
     let parting = (!equal).then(|| find_parting(a, b, &differences, &effects)).flatten();
-    Comparison { equal, a: ComparedRun::of(a), b: ComparedRun::of(b), parting, differences, effects, steps }
+    let (a, b) = (ComparedRun::of(a), ComparedRun::of(b));
+    Comparison { equal, a, b, parting, differences, effects, steps, replay: None }
 }
 
-fn find_parting(
+pub(super) fn find_parting(
     a: &RunView,
     b: &RunView,
     differences: &[Difference],

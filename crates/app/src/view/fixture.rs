@@ -3,7 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use planwright::journal::{Fixture, Header, JOURNAL_FORMAT, JournalError, Record};
+use serde_json::json;
+
+use super::RunView;
+use super::timeline::ShownRequest;
+use crate::pending::RunLocation;
+use planwright::journal::{Exchange, Fixture, Header, JOURNAL_FORMAT, JournalError, Record};
 use planwright::machine::{Effect, EffectId, start, transition};
 use planwright::prompt::Request;
 use planwright::spec::Digest;
@@ -13,6 +18,17 @@ use planwright::spec::Digest;
 /// # Errors
 /// Where its spec does not check, or its answers do not fit the machine; names the exchange.
 pub fn records_of_fixture(fixture: &Fixture) -> Result<Vec<Record>, JournalError> {
+    match read_fixture(fixture)? {
+        (records, None) => Ok(records),
+        (_, Some(misfit)) => Err(misfit),
+    }
+}
+
+/// The records of a recorded run up to the first answer that does not fit the machine, and why it does not.
+///
+/// # Errors
+/// Where its spec does not check.
+fn read_fixture(fixture: &Fixture) -> Result<(Vec<Record>, Option<JournalError>), JournalError> {
     let spec = fixture.spec.clone();
     let compiled = spec.clone().check();
     let compiled = compiled.map_err(|error| JournalError::damaged("spec", error.to_string()))?;
@@ -38,15 +54,65 @@ pub fn records_of_fixture(fixture: &Fixture) -> Result<Vec<Record>, JournalError
             let requested = |digest| Record::Requested { effect: effect.id(), digest, at: None };
             records.extend(digest.map(requested));
         }
+        let step = match transition(&compiled, state, exchange.event()) {
+            Ok(step) => step,
+            Err(refused) => {
+                let misfit = JournalError::damaged(format!("exchange {number}"), refused.to_string());
+                return Ok((records, Some(misfit)));
+            }
+        };
         records.push(Record::of_event(exchange.event(), None));
-        let step = transition(&compiled, state, exchange.event());
-        let step =
-            step.map_err(|refused| JournalError::damaged(format!("exchange {number}"), refused.to_string()))?;
         (state, effects) = (step.state, step.effects);
     }
     for effect in effects.iter().filter(|effect| matches!(effect, Effect::AskHuman { .. })) {
         let digest = Request::of(&compiled, &state, *effect).map(|request| request.digest);
         records.extend(digest.map(|digest| Record::Requested { effect: effect.id(), digest, at: None }));
     }
-    Ok(records)
+    Ok((records, None))
+}
+
+/// The view of a recorded run up to the first answer that does not fit the machine, and why it does not.
+///
+/// # Errors
+/// Where its spec does not check.
+pub(super) fn view_of_fixture(fixture: &Fixture) -> Result<(RunView, Option<JournalError>), JournalError> {
+    let (records, misfit) = read_fixture(fixture)?;
+    let mut view = RunView::of(records, None, RunLocation::default(), false)?;
+    if view.timeline.iter().any(|effect| effect.redrawn) {
+        restore_requests(&mut view, fixture);
+    }
+    Ok((view, misfit))
+}
+
+/// Shows each request as the fixture holds it, and not as the present program would ask it.
+fn restore_requests(view: &mut RunView, fixture: &Fixture) {
+    let effect_of = |exchange: &Exchange| exchange.key().map(|(effect, _)| effect.to_string());
+    let sent: HashMap<String, &Exchange> =
+        fixture.exchanges.iter().filter_map(|exchange| Some((effect_of(exchange)?, exchange))).collect();
+    for shown in &mut view.timeline {
+        let Some(exchange) = sent.get(&shown.effect) else { continue };
+        shown.request = match exchange {
+            Exchange::Model { request, conversation, .. } => {
+                let (payload, messages) = (request.to_string(), conversation.clone());
+                ShownRequest::Model { after: None, payload, messages }
+            }
+            Exchange::Tool { tool, input, .. } => {
+                ShownRequest::Tool { tool: tool.clone(), input: input.clone() }
+            }
+            Exchange::Human { question, .. } | Exchange::Expired { question, .. } => {
+                ShownRequest::Person { question: question.clone() }
+            }
+            Exchange::Waited { .. } | Exchange::Happened(_) => continue,
+        };
+        let digest = exchange.key().map(|(_, digest)| digest.to_string());
+        (shown.digest, shown.redrawn) = (digest.unwrap_or_default(), false);
+    }
+    for (role, frame) in &fixture.frames {
+        let shown = view.frames.entry(role.clone()).or_insert_with(|| json!({}));
+        shown["model"] = json!(frame.model);
+        shown["system"] = json!(frame.system.join("\n"));
+        shown["schema"] = json!(frame.schema);
+        shown["temperature"] = json!(frame.temperature);
+        shown["max_tokens"] = json!(frame.max_tokens);
+    }
 }

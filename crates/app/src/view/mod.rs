@@ -10,6 +10,7 @@ mod difference;
 mod fixture;
 mod lines;
 mod part;
+mod replay;
 mod source;
 mod summary;
 mod timeline;
@@ -33,7 +34,8 @@ pub use compare::{ComparedPair, ComparedRun, ComparedSide, Comparison, Parting, 
 pub use difference::{Difference, diff_text};
 pub use fixture::records_of_fixture;
 pub use part::{PhaseEdge, RunPart, SentBack, ShownDraft, ShownLine, ShownStep, TakenEdge};
-pub use source::{RunFile, find_turn, split_turn};
+pub use replay::{ComparedReplay, compare_replay};
+pub use source::{RunFile, find_recording, find_turn, split_turn};
 pub use summary::{AskedOf, FailedStep, RunSummary, SummedDraft};
 pub use timeline::{SharedBeginning, ShownRequest, TimelineEffect};
 
@@ -83,6 +85,8 @@ pub struct RunView {
     /// What it has spent.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub counters: Counters,
+    /// The currency of its costs, where the configuration names one. No record says it.
+    pub currency: Option<String>,
     /// The run at a glance.
     pub summary: RunSummary,
     /// The phase graph of each agent, found by walking its machine.
@@ -157,8 +161,16 @@ impl RunView {
         let graphs = graphs.map(|(agent, compiled)| (agent, graph_of(compiled))).collect();
         let Timeline { effects: timeline, frames, .. } = walk.timeline;
         let of_steps = effects_of_steps(&timeline);
-        let parts = walk.parts.into_iter().map(|part| part.finish(&timeline, &of_steps));
-        let runs: Vec<RunPart> = parts.collect();
+        let tainted = walk.parts.iter().filter(|part| part.state.is_tainted()).map(|part| part.path.clone());
+        let tainted = tainted.collect();
+        let parts = walk.parts.into_iter().map(|part| part.finish(&timeline, &of_steps, &tainted));
+        let mut runs: Vec<RunPart> = parts.collect();
+        for (effect, _) in folded.doubts().filter(|_| !(running && is_whole)) {
+            let number = timeline.iter().position(|asked| asked.effect == effect.to_string());
+            let steps = runs.iter_mut().flat_map(|run| &mut run.steps);
+            let asks = |step: &&mut ShownStep| number.is_some_and(|number| step.effects.contains(&number));
+            steps.filter(asks).for_each(|step| step.status = "in_doubt");
+        }
         let (status, state) = (RunStatus::of(&folded), &folded.state);
         let times = || records.iter().filter_map(Record::time);
         let location = if is_whole { location } else { RunLocation::default() };
@@ -186,6 +198,7 @@ impl RunView {
             pending,
             unknown: folded.unknown().to_vec(),
             counters: *state.counters(),
+            currency: None,
             summary: RunSummary::of(&timeline, &runs),
             graphs,
             runs,

@@ -1,7 +1,7 @@
 //! One of the runs of a turn as it is drawn: the outermost, or one that is nested in a step of another. The edges of
 //! its phase graph that it took, the drafts of its plan, its steps.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -61,6 +61,8 @@ pub struct ShownLine {
     /// The line.
     #[cfg_attr(feature = "schema", schema(value_type = crate::shapes::TraceLine))]
     pub line: Value,
+    /// Whether the run had read untrusted output by then.
+    pub tainted: bool,
 }
 
 /// A draft of a plan.
@@ -81,6 +83,8 @@ pub struct ShownDraft {
     pub edited: Option<Vec<Value>>,
     /// Why it was sent back.
     pub sent_back: Option<SentBack>,
+    /// Whether the run had read untrusted output when it was planned.
+    pub tainted: bool,
 }
 
 /// Why a draft was sent back.
@@ -93,6 +97,8 @@ pub struct SentBack {
     pub reason: String,
     /// What the next draft should do differently.
     pub fix_hint: String,
+    /// Whether the run had read untrusted output by then.
+    pub tainted: bool,
 }
 
 /// A step of any draft, with what came of it.
@@ -110,7 +116,7 @@ pub struct ShownStep {
     /// What was planned.
     #[cfg_attr(feature = "schema", schema(value_type = crate::shapes::PlanStep))]
     pub planned: Value,
-    /// `pending`, `running`, `waiting_human`, `completed`, `failed` or `skipped`.
+    /// `pending`, `running`, `waiting_human`, `in_doubt`, `completed`, `failed` or `skipped`.
     pub status: &'static str,
     /// What came of it.
     pub output: Option<String>,
@@ -141,6 +147,8 @@ pub struct RunPart {
     pub agent: String,
     /// What it was asked.
     pub question: String,
+    /// Whether what asked it had read untrusted output by then.
+    pub question_untrusted: bool,
     /// The phase that it is in.
     pub phase: String,
     /// Its answer.
@@ -167,16 +175,18 @@ pub(super) struct PartWalk<'r> {
     pub agent: String,
     pub compiled: &'r CompiledSpec,
     pub state: State,
+    began_tainted: bool,
     taken: Vec<TakenEdge>,
     drafts: Vec<ShownDraft>,
-    /// The record of each line of the trace.
-    lines: Vec<u64>,
+    /// The record of each line of the trace, and whether the run was tainted by then.
+    lines: Vec<(u64, bool)>,
 }
 
 impl<'r> PartWalk<'r> {
     pub fn new(path: String, agent: String, compiled: &'r CompiledSpec, state: State, record: u64) -> Self {
-        let lines = vec![record; state.trace().len()];
-        PartWalk { path, agent, compiled, state, taken: Vec::new(), drafts: Vec::new(), lines }
+        let lines = vec![(record, state.is_tainted()); state.trace().len()];
+        let (taken, drafts, began_tainted) = (Vec::new(), Vec::new(), state.is_tainted());
+        PartWalk { path, agent, compiled, state, began_tainted, taken, drafts, lines }
     }
 
     /// Moves the run by an event.
@@ -189,21 +199,31 @@ impl<'r> PartWalk<'r> {
         }));
         self.state = step.state;
         for at in self.lines.len()..self.state.trace().len() {
-            self.lines.push(record);
-            note_line(&self.state.trace()[at], kind, record, &mut self.taken, &mut self.drafts);
+            let line = (record, self.state.is_tainted());
+            self.lines.push(line);
+            note_line(&self.state.trace()[at], kind, line, &mut self.taken, &mut self.drafts);
         }
         Ok(self)
     }
 
-    /// What is shown of it. `timeline` holds the effects of all runs.
-    pub fn finish(self, timeline: &[TimelineEffect], effects: &EffectsOfSteps) -> RunPart {
-        let PartWalk { path, agent, state, taken, drafts, lines, .. } = self;
+    /// What is shown of it. `timeline` holds the effects of all runs, `tainted` the paths of those that have read
+    /// untrusted output.
+    pub fn finish(
+        self,
+        timeline: &[TimelineEffect],
+        effects: &EffectsOfSteps,
+        tainted: &HashSet<String>,
+    ) -> RunPart {
+        let PartWalk { path, agent, state, began_tainted, taken, drafts, lines, .. } = self;
         let trace = lines.into_iter().zip(state.trace());
-        let trace =
-            trace.map(|(record, line)| ShownLine { record, line: trace_line_json(line, state.intent()) });
+        let trace = trace.map(|((record, tainted), line)| {
+            let line = trace_line_json(line, state.intent());
+            ShownLine { record, line, tainted }
+        });
         RunPart {
             agent,
             question: state.input().question.clone(),
+            question_untrusted: began_tainted,
             phase: state.phase().to_string(),
             answer: state.answer().map(str::to_owned),
             error: state.error().map(ToString::to_string),
@@ -211,7 +231,7 @@ impl<'r> PartWalk<'r> {
             tainted: state.is_tainted(),
             taken,
             drafts,
-            steps: show_steps(&state, &path, timeline, effects),
+            steps: show_steps(&state, &path, timeline, effects, tainted),
             trace: trace.collect(),
             path,
         }
@@ -222,7 +242,7 @@ impl<'r> PartWalk<'r> {
 fn note_line(
     line: &TraceLine,
     kind: Option<EffectKind>,
-    record: u64,
+    (record, tainted): (u64, bool),
     taken: &mut Vec<TakenEdge>,
     drafts: &mut Vec<ShownDraft>,
 ) {
@@ -233,11 +253,12 @@ fn note_line(
         {
             let Some(EffectKind::Plan { draft, .. }) = kind else { return };
             let (planned, replanned) = (as_json(steps.as_slice()), *used_replan_planner);
-            drafts.push(ShownDraft { draft, record, replanned, planned, edited: None, sent_back: None });
+            let (edited, sent_back) = (None, None);
+            drafts.push(ShownDraft { draft, record, replanned, planned, edited, sent_back, tainted });
         }
         TraceLine::ReplanTrigger { reason, fix_hint, .. } => {
             let (reason, fix_hint) = (reason.clone(), fix_hint.clone());
-            let why = SentBack { record, reason, fix_hint };
+            let why = SentBack { record, reason, fix_hint, tainted };
             drafts.last_mut().into_iter().for_each(|draft| draft.sent_back = Some(why.clone()));
         }
         TraceLine::Human { answer: HumanAnswer::Edit { steps }, .. } => {
@@ -258,6 +279,7 @@ fn show_steps(
     path: &str,
     timeline: &[TimelineEffect],
     effects: &EffectsOfSteps,
+    tainted: &HashSet<String>,
 ) -> Vec<ShownStep> {
     let current = state.current_steps().next().map(|record| record.plan);
     let mut shown: Vec<ShownStep> = Vec::new();
@@ -277,6 +299,7 @@ fn show_steps(
         let same_as = same_as.and_then(|at| shown.get(first + at as usize));
         let read_untrusted = needs.into_iter().any(|need| seen.get(need) == Some(&true));
         let gave_untrusted = effects.iter().any(|at| timeline[*at].untrusted)
+            || runs.iter().any(|run| tainted.contains(run))
             || same_as.is_some_and(|same| same.gave_untrusted);
         let id = step.name(step_index);
         seen.insert(id.clone(), read_untrusted || gave_untrusted);

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use super::RunView;
-use super::fixture::records_of_fixture;
+use super::fixture::view_of_fixture;
 use crate::error::{Error, Result};
+use crate::known_keys;
 use crate::pending::RunLocation;
 use crate::store::{StorePlace, StoredThread};
+use crate::turn::make_fixture_of;
 use planwright::journal::{FileJournal, Fixture, Record};
 
 /// What a file holds a run as.
@@ -37,15 +39,16 @@ impl RunFile {
     }
 
     /// The view of the run.
-    ///
-    /// # Errors
-    /// Where it does not fold.
-    pub fn view(self, path: &Path) -> Result<RunView> {
-        let (records, location) = match self {
-            RunFile::Journal(records) => (Ok(records), RunLocation::in_journal(path, None)),
-            RunFile::Fixture(fixture) => (records_of_fixture(&fixture), RunLocation::default()),
+    fn view(self, path: &Path) -> Result<RunView> {
+        let view = match self {
+            RunFile::Journal(records) => {
+                RunView::of(records, None, RunLocation::in_journal(path, None), false)
+            }
+            RunFile::Fixture(fixture) => view_of_fixture(&fixture).and_then(|(view, misfit)| match misfit {
+                None => Ok(view),
+                Some(misfit) => Err(misfit),
+            }),
         };
-        let view = records.and_then(|records| RunView::of(records, None, location, false));
         view.map_err(Error::at(path.display()))
     }
 }
@@ -77,25 +80,56 @@ pub fn find_turn(text: &str, place: &StorePlace) -> Result<(StoredThread, u32)> 
     Ok((stored, turn.unwrap_or(turns)))
 }
 
+/// A run that somebody names.
+enum NamedRun {
+    File(RunFile),
+    Turn(StoredThread, u32),
+}
+
+impl NamedRun {
+    /// Finds a file where there is one of this name, else a turn of a thread. What looks like a path and is neither is
+    /// missed as a file.
+    fn find(text: &str, place: &StorePlace) -> Result<Self> {
+        let path = Path::new(text);
+        let is_path = text.contains(['/', std::path::MAIN_SEPARATOR]) || text.ends_with(".json");
+        if path.is_file() {
+            return RunFile::load(path).map(NamedRun::File);
+        }
+        match find_turn(text, place) {
+            Err(_) if is_path || text.ends_with(".jsonl") => RunFile::load(path).map(NamedRun::File),
+            found => found.map(|(stored, turn)| NamedRun::Turn(stored, turn)),
+        }
+    }
+}
+
 impl RunView {
-    /// Loads the view of a run: of a file where there is one of this name, else of a turn of a thread. What looks like
-    /// a path and is neither is missed as a file.
+    /// Loads the view of a run: of a file where there is one of this name, else of a turn of a thread.
     ///
     /// # Errors
     /// Where there is neither, or it does not read.
     pub fn find(text: &str, place: &StorePlace) -> Result<Self> {
-        let path = Path::new(text);
-        let is_path = text.contains(['/', std::path::MAIN_SEPARATOR]) || text.ends_with(".json");
-        let load = || RunFile::load(path)?.view(path);
-        if path.is_file() {
-            return load();
+        match NamedRun::find(text, place)? {
+            NamedRun::File(file) => file.view(Path::new(text)),
+            NamedRun::Turn(stored, turn) => Ok(RunView::load(&stored, turn, None)?),
         }
-        match find_turn(text, place) {
-            Err(_) if is_path || text.ends_with(".jsonl") => load(),
-            found => {
-                let (stored, turn) = found?;
-                Ok(RunView::load(&stored, turn, None)?)
-            }
+    }
+}
+
+/// Loads a run that can be replayed, which is named as for [`RunView::find`]; and the run as it is shown, where it is
+/// no fixture.
+///
+/// # Errors
+/// Where there is none, or it does not read.
+pub fn find_recording(text: &str, place: &StorePlace) -> Result<(Fixture, Option<RunView>)> {
+    match NamedRun::find(text, place)? {
+        NamedRun::File(RunFile::Fixture(fixture)) => Ok((*fixture, None)),
+        NamedRun::File(RunFile::Journal(records)) => {
+            let fixture = Fixture::of_records(&records, None).map_err(Error::at(text))?;
+            Ok((fixture, Some(RunFile::Journal(records).view(Path::new(text))?)))
+        }
+        NamedRun::Turn(stored, turn) => {
+            let fixture = make_fixture_of(&stored, Some(turn), known_keys())?;
+            Ok((fixture, Some(RunView::load(&stored, turn, None)?)))
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct SummedDraft {
     pub draft: u32,
     /// Why.
     pub reason: String,
+    /// Whether the run had read untrusted output by then.
+    pub tainted: bool,
 }
 
 /// A step that failed.
@@ -79,6 +81,8 @@ pub struct FailedStep {
     pub id: String,
     /// How it failed.
     pub output: String,
+    /// Whether what came of it is untrusted.
+    pub untrusted: bool,
 }
 
 impl AskedOf {
@@ -130,13 +134,15 @@ impl RunSummary {
         for run in runs {
             let path = || run.path.clone();
             summary.sent_back.extend(run.drafts.iter().filter_map(|draft| {
-                let reason = draft.sent_back.as_ref()?.reason.clone();
-                Some(SummedDraft { path: path(), draft: draft.draft, reason })
+                let back = draft.sent_back.as_ref()?;
+                let (reason, tainted) = (back.reason.clone(), back.tainted);
+                Some(SummedDraft { path: path(), draft: draft.draft, reason, tainted })
             }));
             let failed = run.steps.iter().filter(|step| step.status == "failed");
             summary.failed.extend(failed.map(|step| {
                 let output = step.output.clone().unwrap_or_default();
-                FailedStep { path: path(), draft: step.draft, step: step.step, id: step.id.clone(), output }
+                let (id, untrusted) = (step.id.clone(), step.gave_untrusted);
+                FailedStep { path: path(), draft: step.draft, step: step.step, id, output, untrusted }
             }));
             summary.skipped += run.steps.iter().filter(|step| step.status == "skipped").count();
         }

@@ -61,7 +61,7 @@ pub struct TimelineEffect {
     pub critical: bool,
     /// Whether the run that asks had read untrusted output by then.
     pub tainted: bool,
-    /// Whether the answer is untrusted.
+    /// Whether the answer is untrusted: of a tool that anyone may have written for, or of a model that had read such.
     pub untrusted: bool,
     /// Whether it changes something in the world.
     pub writes: bool,
@@ -227,7 +227,8 @@ impl Timeline {
         match event {
             Event::ModelReplied { reply, .. } => {
                 spent(reply.usage, &reply.model);
-                (effect.reply, effect.cached) = (json!(reply), reply.cached);
+                (effect.reply, effect.cached, effect.untrusted) =
+                    (json!(reply), reply.cached, effect.tainted);
                 effect.cost = effect.cost.filter(|_| !reply.cached);
             }
             Event::ModelFailed { failure, .. } => {
@@ -238,7 +239,8 @@ impl Timeline {
                 effect.reply = json!(outcome);
                 if let ToolOutcome::Failed { kind, .. } = outcome {
                     effect.failure = Some(kind.clone());
-                } else if let ShownRequest::Tool { tool, .. } = &effect.request {
+                }
+                if let ShownRequest::Tool { tool, .. } = &effect.request {
                     effect.untrusted = find_trust(compiled, &effect.asked, tool) == Trust::Untrusted;
                 }
             }

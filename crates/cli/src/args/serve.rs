@@ -60,6 +60,9 @@ pub struct ServeArgs {
     /// Leave turns whose process was killed as they are
     #[arg(long)]
     pub no_resume: bool,
+    /// Only show threads: nobody may ask or answer, whatever their key, and nothing goes on
+    #[arg(long)]
+    pub read_only: bool,
     #[command(flatten)]
     pub choice: AgentChoice,
     #[command(flatten)]

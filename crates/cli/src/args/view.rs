@@ -11,7 +11,7 @@ pub struct CompareArgs {
     /// A run: a thread, such as demo or demo:2 for its second turn, a journal, or a fixture
     #[arg(value_name = "A")]
     pub one: String,
-    /// The other run; without it the fixture A is compared with its own replay under the present rules
+    /// The other run; without it A is compared with its own replay under the present rules
     #[arg(value_name = "B")]
     pub other: Option<String>,
     /// Replay A under this agent instead of the shipped one that it names
