@@ -38,6 +38,7 @@ export function onKeyWanted(ask) {
 
 // Keeps the key as long as the tab is open.
 export function saveKey(key) {
+  rights = null;
   if (key) sessionStorage.setItem(KEY, key);
   else sessionStorage.removeItem(KEY);
 }
@@ -45,6 +46,40 @@ export function saveKey(key) {
 // Whether there is a key.
 export function hasKey() {
   return sessionStorage.getItem(KEY) !== null;
+}
+
+let rights = null;
+
+// What the key may do: `run`, `answer`. It is asked for once, and again with another key.
+export async function mayDo(right) {
+  rights ??= get("/key").then(({ may }) => may);
+  try {
+    return (await rights).includes(right);
+  } catch {
+    rights = null;
+    return true;
+  }
+}
+
+// Takes an element away that the key would be refused for; with a word in its place, where there is one.
+export function needs(right, element, word = "") {
+  mayDo(right).then((may) => {
+    if (!may) element.replaceWith(word);
+  });
+  return element;
+}
+
+// The threads that were begun here: what has no record yet may still stand in line.
+const begun = new Set();
+
+// Notes that a thread was begun here.
+export function noteBegun(thread) {
+  begun.add(thread);
+}
+
+// Whether a problem says that there is no such thread, nor will be.
+export function isMissing(error, thread) {
+  return error instanceof Problem && error.word === "no-such-thread" && !begun.has(thread);
 }
 
 // Sends a request. A refused connection is noted and thrown; a wanted key is asked for once, and the request sent

@@ -1,14 +1,14 @@
 // A thread as a conversation: what was asked and answered, what happens now, and what a person is asked.
 
-import { Problem, get, post, postUntilReached, randomName, remove, threadPath } from "./api.js";
-import { announce, bdi, block, h, keep, newId, parts, show } from "./dom.js";
+import { Problem, get, isMissing, needs, post, postUntilReached, randomName, remove, threadPath } from "./api.js";
+import { announce, bdi, block, h, keep, missing, newId, parts, show, tag } from "./dom.js";
 import { duration, statusWord } from "./format.js";
-import { personPanel } from "./person.js";
+import { personPanel, replacePanel } from "./person.js";
 import { follow } from "./stream.js";
 import { onStatus, statusChip, threadAddress } from "./threads.js";
 
 // The events after which the thread is read anew.
-const TURNING = ["thread", "question", "answer", "error", "end", "cut"];
+const TURNING = ["thread", "question", "answer", "error", "end", "cut", "missing"];
 
 // Shows the chat of a thread, live. Gives what closes it.
 export function showChat(main, thread) {
@@ -17,26 +17,29 @@ export function showChat(main, thread) {
   const asked = h("div", { "aria-live": "off" });
   const actions = h("div", { class: "row" });
   const problem = h("p", { class: "refusal", role: "alert" });
-  const state = { thread, turns: [], sent: null, isOver: false };
+  const gone = missing("thread");
+  const state = { thread, turns: [], sent: null, isOver: false, isGone: false };
   const draw = () => {
+    gone.hidden = !state.isGone;
     const last = state.turns.at(-1);
     const items = [...state.turns, ...(state.sent ? [state.sent] : [])];
     keep(
       turns,
-      items.map(({ turn, question, status, result, problem: unread, agent }) => ({
+      items.map(({ turn, question, status, result, problem: unread, agent, tainted }) => ({
         turn,
         question,
         status,
         result,
         unread,
         agent,
+        tainted,
       })),
       (item) => item.turn,
       (item) => turnItem(thread, item),
     );
     now.node.hidden = !(state.sent || last?.status === "running");
     drawAsked(asked, state, refresh);
-    ask.hidden = ["waiting", "in_doubt", "unfinished"].includes(last?.status);
+    ask.hidden = state.isGone || ["waiting", "in_doubt", "unfinished"].includes(last?.status);
     drawActions(actions, state, refresh, problem);
     document.title = `${thread} – planwright`;
   };
@@ -47,9 +50,12 @@ export function showChat(main, thread) {
     } catch (error) {
       if (error instanceof Problem && error.word !== "no-such-thread")
         problem.replaceChildren(bdi(error.message, 1000));
-      return;
+      if (!isMissing(error, thread) || state.sent) return;
+      Object.assign(state, { turns: [], isGone: true });
+      return draw();
     }
     if (state.isOver) return;
+    state.isGone = false;
     const [before, after] = [state.turns.at(-1), read.at(-1)];
     if (state.sent && read.length >= state.sent.turn) state.sent = null;
     state.turns = read;
@@ -100,12 +106,14 @@ export function showChat(main, thread) {
   show(
     main,
     h("header", { class: "head" }, h("h1", null, bdi(thread, 120)), actions),
+    gone,
     turns,
     now.node,
     asked,
     problem,
-    ask,
+    needs("run", ask),
   );
+  gone.hidden = true;
   refresh();
   return () => {
     state.isOver = true;
@@ -126,7 +134,7 @@ function newsOf({ result, open, status }) {
   return `The turn is ${statusWord(status)}`;
 }
 
-function turnItem(thread, { turn, question, status, result, unread, agent }) {
+function turnItem(thread, { turn, question, status, result, unread, agent, tainted }) {
   return h(
     "li",
     { class: "turn" },
@@ -136,6 +144,7 @@ function turnItem(thread, { turn, question, status, result, unread, agent }) {
           "div",
           { class: `answer${status === "failed" ? " answer-bad" : ""}` },
           h("span", { class: "unseen" }, "Answer: "),
+          tag(tainted, "rests on untrusted text"),
           block(result ?? unread),
         )
       : null,
@@ -211,50 +220,47 @@ function activity({ step, content }) {
 function drawAsked(place, state, refresh) {
   const last = state.turns.at(-1);
   const open = last?.open;
-  const shown = place.firstElementChild;
-  if (!open) return shown?.remove();
-  if (shown?.dataset.token === open.token && shown.dataset.expired === String(open.expired)) return;
+  const print = open && JSON.stringify([open.token, open.expired]);
+  const shown = place.querySelector(".asked");
+  if (shown?.dataset.print === print) return;
+  if (!open) return replacePanel(place, null);
   const left = last.plan.filter((step) => !["completed", "failed", "skipped"].includes(step.status));
-  const panel = personPanel(state.thread, open, { steps: left.map(plannedStep) }, (what) => {
-    if (what === "taken") refresh();
-  });
-  panel.dataset.expired = String(open.expired);
-  place.replaceChildren(panel);
+  const about = { steps: left.map(plannedStep) };
+  const panel = personPanel(state.thread, open, about, (what) => what === "taken" && refresh());
+  panel.dataset.print = print;
+  replacePanel(place, panel);
   if (shown || document.activeElement === document.body) panel.querySelector("h2")?.focus({ preventScroll: true });
 }
 
 function drawActions(row, state, refresh, problem) {
   const last = state.turns.at(-1);
   const status = last?.status ?? "running";
-  if (row.dataset.status === status && row.dataset.turn === String(last?.turn)) return;
-  Object.assign(row.dataset, { status, turn: last?.turn });
-  const act = (work) => async () => {
-    problem.replaceChildren();
-    await work().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
-    refresh();
+  const print = JSON.stringify([status, last?.turn, state.isGone]);
+  if (row.dataset.print === print) return;
+  row.dataset.print = print;
+  if (state.isGone) return row.replaceChildren();
+  // What is pressed twice is done once.
+  const act = (name, kind, work) => {
+    const press = async () => {
+      if (button.getAttribute("aria-disabled")) return;
+      button.setAttribute("aria-disabled", "true");
+      problem.replaceChildren();
+      await work().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
+      button.removeAttribute("aria-disabled");
+      refresh();
+    };
+    const button = h("button", { type: "button", class: kind, onclick: press }, name);
+    return needs("run", button);
   };
   const isStopped = status === "unfinished";
+  const resume = () => post(threadPath(state.thread, "resume"), {});
+  const cancel = () => post(threadPath(state.thread, "cancel"), { reason: "ended on the page" });
   row.replaceChildren(
     statusChip(status),
     last ? h("a", { class: "button", href: threadAddress(state.thread, last.turn) }, "Look at the run") : "",
-    isStopped
-      ? h(
-          "button",
-          { type: "button", class: "primary", onclick: act(() => post(threadPath(state.thread, "resume"), {})) },
-          "Go on",
-        )
-      : "",
-    isStopped || status === "waiting"
-      ? h(
-          "button",
-          {
-            type: "button",
-            onclick: act(() => post(threadPath(state.thread, "cancel"), { reason: "ended on the page" })),
-          },
-          "End this turn",
-        )
-      : "",
-    last && status !== "running" ? deleteButton(state, problem) : "",
+    isStopped ? act("Go on", "primary", resume) : "",
+    isStopped || status === "waiting" ? act("End this turn", null, cancel) : "",
+    last && status !== "running" ? needs("run", deleteButton(state, problem)) : "",
   );
 }
 

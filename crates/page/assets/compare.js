@@ -3,64 +3,66 @@
 import { get, threadPath } from "./api.js";
 import { diffBlock, unifiedBlock } from "./diff.js";
 import { effectView } from "./effect.js";
-import { bdi, block, h, newId, pretty, show, scrollTable } from "./dom.js";
-import { count, duration, many } from "./format.js";
+import { bdi, block, h, marked, newId, pretty, show, scrollTable, tag } from "./dom.js";
+import { count, duration, many, money } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
 import { phaseGraph } from "./graph.js";
 import { statusChip, threadAddress, threadLink } from "./threads.js";
 
-// Shows two turns, or asks which.
-export function showCompare(main, ...sides) {
-  const [a, b] = [sides.slice(0, 2), sides.slice(2)];
+// Shows two turns, a turn beside its replay, or asks which.
+export function showCompare(main, threadA = "", turnA = "", threadB = "", turnB = "") {
+  const isReplay = threadB === "replay" && !turnB;
+  const a = [threadA, turnA || "1"];
+  const b = isReplay ? ["", "1"] : [threadB, turnB || "1"];
   const place = h("div", { class: "run" });
   const problem = h("p", { class: "refusal", role: "alert" });
   const state = { isOver: false };
-  show(main, h("h1", null, "Compare two runs"), picker(a, b), problem, place);
-  const read = async () => {
-    const query = [
-      ["a", a],
-      ["b", b],
-    ]
-      .map(([name, side]) => `${name}=${encodeURIComponent(side.join(":"))}`)
-      .join("&");
-    const view = ([thread, turn]) => get(`${threadPath(thread, "turns", turn)}/view`);
-    const [comparison, viewA, viewB] = await Promise.all([get(`/compare?${query}`), view(a), view(b)]);
-    if (!state.isOver) place.replaceChildren(...comparePage(comparison, viewA, viewB));
+  show(main, h("h1", null, "Compare two runs"), picker(a, b, isReplay), problem, place);
+  const view = ([thread, turn]) => get(`${threadPath(thread, "turns", turn)}/view`);
+  const two = async () => {
+    const [one, other] = [a, b].map((side) => encodeURIComponent(side.join(":")));
+    return Promise.all([get(`/compare?a=${one}&b=${other}`), view(a), view(b)]);
   };
-  if (b.length === 2 && b[1]) read().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
+  const replayed = async () => {
+    const [viewA, reply] = await Promise.all([view(a), get(`${threadPath(a[0], "turns", a[1])}/replay`)]);
+    return [reply.comparison, viewA, reply.view];
+  };
+  const read = async () => {
+    const shown = await (isReplay ? replayed() : two());
+    if (!state.isOver) place.replaceChildren(...comparePage(...shown));
+  };
+  if (threadA && threadB) read().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
   return () => {
     state.isOver = true;
   };
 }
 
 // Which two turns.
-function picker(a, b) {
-  const side = (name, [thread = "", turn = "1"]) => {
+function picker(a, b, isReplay) {
+  const side = (name, [thread, turn]) => {
     const [threadId, turnId] = [newId("thread"), newId("turn")];
     const threadField = h("input", { id: threadId, value: thread, required: true, dir: "auto", autocomplete: "off" });
-    const turnField = h("input", {
-      id: turnId,
-      value: turn ?? "1",
-      required: true,
-      type: "number",
-      min: 1,
-      class: "short",
-    });
-    return [
-      [threadField, turnField],
-      h(
-        "fieldset",
-        { class: "row" },
-        h("legend", null, name),
-        h("label", { for: threadId }, "Thread"),
-        h("span", { class: "field" }, threadField),
-        h("label", { for: turnId }, "Turn"),
-        turnField,
-      ),
-    ];
+    const turnField = h("input", { id: turnId, value: turn, required: true, type: "number", min: 1, class: "short" });
+    const fields = h(
+      "fieldset",
+      { class: "row" },
+      h("legend", null, name),
+      h("label", { for: threadId }, "Thread"),
+      h("span", { class: "field" }, threadField),
+      h("label", { for: turnId }, "Turn"),
+      turnField,
+    );
+    return { threadField, turnField, fields };
   };
-  const [[first, one], [second, other]] = [side("One", a), side("Other", b)];
+  const [one, other] = [side("One", a), side("Other", b)];
+  const replay = h("input", { type: "checkbox", checked: isReplay });
+  const follow = () => {
+    other.fields.disabled = replay.checked;
+  };
+  replay.addEventListener("change", follow);
+  follow();
+  const address = ({ threadField, turnField }) => [threadField.value.trim(), turnField.value];
   return h(
     "form",
     {
@@ -68,44 +70,56 @@ function picker(a, b) {
       "aria-label": "Which runs",
       onsubmit: (event) => {
         event.preventDefault();
-        const names = [...first, ...second].map((field) => encodeURIComponent(field.value.trim()));
-        location.hash = `#/compare/${names.join("/")}`;
+        const names = [...address(one), ...(replay.checked ? ["replay"] : address(other))];
+        location.hash = `#/compare/${names.map(encodeURIComponent).join("/")}`;
       },
     },
-    h("div", { class: "pair" }, one, other),
-    h("div", { class: "row" }, h("button", { class: "primary" }, "Compare")),
+    h("div", { class: "pair" }, one.fields, other.fields),
+    h(
+      "div",
+      { class: "row" },
+      h("label", { class: "check" }, replay, " with its replay under the agent as it is now"),
+      h("button", { class: "primary" }, "Compare"),
+    ),
   );
 }
 
-// The comparison on a page, from what the service says of it and both runs.
+// The comparison on a page, from what the service says of it and both runs. Of a replay that stopped, what it did not
+// reach is left out.
 export function comparePage(comparison, a, b) {
-  const { effects, steps, equal, parting } = comparison;
+  const { steps, equal, parting, replay } = comparison;
+  const effects = comparison.effects.slice(0, (replay?.stopped_at ?? Infinity) + 1);
+  const names = replay ? ["Recording", "Replay"] : ["One", "Other"];
   // Runs of two questions part before anything is asked.
   const first = effects.findIndex((row) => !row.same);
   const parts = parting?.row ?? (first < 0 ? null : first);
-  const requests = rowsView("Side by side", effects, parts, sideOfEffect, [a, b]);
-  const planned = rowsView("Steps side by side", steps, null, sideOfStep, [a, b]);
+  const requests = rowsView("Side by side", effects, parts, sideOfEffect, [a, b], names);
+  const planned = rowsView("Steps side by side", steps, null, sideOfStep, [a, b], names);
   const differing = effects.filter((row) => !row.same).length;
   const verdict = equal
     ? "Both runs are the same."
-    : `They part at ${where(parting)}; ${count(differing)} of ${many(effects.length, "request")} differ.`;
+    : parting || !replay
+      ? `They part at ${where(parting)}; ${count(differing)} of ${many(effects.length, "request")} differ.`
+      : "The replay drifts, and nothing differs in what is shown.";
   const toParting =
     parts === null
       ? null
       : h("button", { type: "button", onclick: () => requests.list.choose(parts, true) }, "Show where they part");
   const part = (name, ...children) =>
     h("section", { class: "part", "aria-label": name }, h("h2", null, name), children);
+  const isUntrusted = a.tainted || b.tainted;
   return [
     part(
       "Both at a glance",
       h("p", { class: "row" }, h("strong", null, verdict), toParting),
-      h("div", { class: "pair" }, head("One", a), head("Other", b)),
-      totals(a, b),
-      comparison.differences.map((difference) => differenceView(difference)),
+      replay ? drift(replay, comparison.effects.length - effects.length) : null,
+      h("div", { class: "pair" }, head(names[0], a), head(names[1], b)),
+      totals(comparison, a, b, names),
+      comparison.differences.map((difference) => differenceView(difference, isUntrusted)),
     ),
     part("Side by side", requests.node),
     steps.length ? part("Steps side by side", planned.node) : null,
-    part("Plans", diffBlock(planText(a), planText(b))),
+    part("Plans", diffBlock(planText(a), planText(b), isUntrusted)),
     part(
       "Phases of both",
       h(
@@ -115,6 +129,18 @@ export function comparePage(comparison, a, b) {
       ),
     ),
   ].filter(Boolean);
+}
+
+// How a replay drifts from its recording, and where it stopped.
+function drift({ drift: drifts, stopped, misfit }, unreached) {
+  const line = (name, text) => h("li", null, h("strong", null, name), block(text));
+  const lines = [
+    ...drifts.map(({ kind, message }) => line(`The replay drifts (${kind})`, message)),
+    stopped ? line("The replay stopped", stopped) : null,
+    unreached ? h("li", null, `${many(unreached, "recorded request")} behind it: not reached by the replay`) : null,
+    misfit ? line("The recording is shown up to an answer that no longer fits", misfit) : null,
+  ].filter(Boolean);
+  return lines.length ? h("ul", { class: "told" }, lines) : null;
 }
 
 // The first record at which they are no longer the same.
@@ -129,7 +155,7 @@ function where(parting) {
 }
 
 // What is different, as the service says it.
-function differenceView({ what, of, diff }, isOpen = false) {
+function differenceView({ what, of, diff }, isUntrusted, isOpen = false) {
   const none = what === "instructions" ? "It stands above, under Both at a glance." : "It is not written out here.";
   return lazy(
     h(
@@ -140,19 +166,19 @@ function differenceView({ what, of, diff }, isOpen = false) {
       " ",
       h("span", { class: "differs" }, "differs"),
     ),
-    () => (diff ? unifiedBlock(diff) : h("p", { class: "quiet" }, none)),
+    () => (diff ? unifiedBlock(diff, isUntrusted) : h("p", { class: "quiet" }, none)),
     isOpen,
   );
 }
 
 // Rows of both runs, aligned by what they are. `sideOf` gives the name of a side, and draws it whole.
-function rowsView(label, rows, parting, sideOf, views) {
+function rowsView(label, rows, parting, sideOf, views, names) {
   const place = h("div", { class: "stack" });
   const sides = (row) => [row.a, row.b].map((side, at) => (side ? sideOf(views[at], side, row) : null));
   const list = longList(label, {
-    draw: (at) => line(rows[at], at === parting, sides(rows[at])),
+    draw: (at) => line(rows[at], at === parting, sides(rows[at]), names),
     open: (at) => {
-      place.replaceChildren(detail(rows[at], sides(rows[at])));
+      place.replaceChildren(detail(rows[at], sides(rows[at]), names, views));
       place.querySelector("h3").focus({ preventScroll: true });
       place.scrollIntoView({ block: "nearest" });
     },
@@ -164,13 +190,16 @@ function rowsView(label, rows, parting, sideOf, views) {
 
 function sideOfEffect(view, side, row) {
   const name = [bdi(row.asked, 50), " ", h("code", { class: "quiet" }, `${side.id} #${side.record ?? "–"}`)];
-  return { name, whole: () => effectView(view, side.at) };
+  const { tainted, untrusted } = view.timeline[side.at];
+  return { name, isUntrusted: tainted || untrusted, whole: () => effectView(view, side.at) };
 }
 
 function sideOfStep(view, side) {
   const step = view.runs.find((run) => run.path === side.path)?.steps[side.at];
   const name = [bdi(side.id, 50), " ", h("span", { class: "quiet" }, step?.status ?? "")];
-  return { name, whole: () => h("div", { class: "stack" }, block(step?.planned ?? ""), block(step?.output ?? "")) };
+  const output = () => marked(step?.gave_untrusted, step?.output ?? "", "what came of it");
+  const whole = () => h("div", { class: "stack" }, block(step?.planned ?? ""), output());
+  return { name, isUntrusted: step?.gave_untrusted || step?.read_untrusted, whole };
 }
 
 function head(name, view) {
@@ -187,20 +216,19 @@ function head(name, view) {
       statusChip(view.status),
     ),
     h("p", null, bdi(view.question, 400)),
-    view.result ? h("p", { class: "quiet" }, bdi(view.result, 400)) : null,
+    view.result ? h("p", { class: "quiet" }, tag(view.tainted), bdi(view.result, 400)) : null,
   );
 }
 
-function totals(a, b) {
-  const took = (view) => (view.began && view.ended ? view.ended - view.began : null);
+function totals(comparison, a, b, names) {
   const tokens = (view) => view.summary.all.tokens.input_tokens + view.summary.all.tokens.output_tokens;
   const rows = [
     ["Agent", a.agent, b.agent],
     ["Requests", count(a.summary.all.calls), count(b.summary.all.calls)],
     ["Replans", count(a.counters.replans), count(b.counters.replans)],
     ["Tokens", count(tokens(a)), count(tokens(b))],
-    ["Cost", a.summary.all.cost ?? "–", b.summary.all.cost ?? "–"],
-    ["Time", duration(took(a)), duration(took(b))],
+    ["Cost", money(a.summary.all.cost, a.currency), money(b.summary.all.cost, b.currency)],
+    ["Time", duration(comparison.a.ms), duration(comparison.b.ms)],
   ];
   const draw = ([name, one, other]) =>
     h(
@@ -211,7 +239,7 @@ function totals(a, b) {
       h("td", null, bdi(other)),
       h("td", null, one === other ? "same" : "differs"),
     );
-  const heads = ["", "One", "Other", ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td")));
+  const heads = ["", ...names, ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td")));
   return scrollTable("Both in figures", heads, h("tbody", null, rows.map(draw)));
 }
 
@@ -221,12 +249,12 @@ function planText(view) {
     .join("\n");
 }
 
-function line(row, isParting, sides) {
+function line(row, isParting, sides, names) {
   const draw = (side) => (side ? h("span", null, side.name) : h("span", { class: "quiet" }, "—"));
   const words = !row.b
-    ? "only in the one"
+    ? `only in the ${names[0].toLowerCase()}`
     : !row.a
-      ? "only in the other"
+      ? `only in the ${names[1].toLowerCase()}`
       : row.same
         ? "same"
         : row.differences.map(({ what }) => what).join(", ");
@@ -237,32 +265,35 @@ function line(row, isParting, sides) {
   ];
 }
 
-function detail(row, sides) {
+function detail(row, sides, names, views) {
   const title = h("h3", { tabindex: -1, id: newId("row") }, sides.find(Boolean).name);
   const isAlone = sides.some((side) => !side);
-  const whole = sides.map((side, at) => side && lazy(["The one, whole", "The other, whole"][at], side.whole, isAlone));
+  const whole = sides.map((side, at) => side && lazy(`${names[at]}, whole`, side.whole, isAlone));
   return h(
     "section",
     { class: "card stack", "aria-labelledby": title.id },
     title,
-    spent(row),
+    spent(row, names, views),
     row.same ? h("p", { class: "quiet" }, "Nothing differs that counts.") : null,
-    row.differences.map((difference) => differenceView(difference, true)),
+    row.differences.map((difference) =>
+      differenceView(
+        difference,
+        sides.some((side) => side?.isUntrusted),
+        true,
+      ),
+    ),
     whole,
   );
 }
 
 // What each side took, which makes no difference by itself.
-function spent({ a, b }) {
-  const facts = (side) => [
+function spent({ a, b }, names, views) {
+  const facts = (side, { currency }) => [
     typeof side.ms === "number" ? duration(side.ms) : null,
     side.tokens ? `${count(side.tokens.input_tokens + side.tokens.output_tokens)} tokens` : null,
-    side.cost ? `cost ${side.cost}` : null,
+    side.cost ? `cost ${money(side.cost, currency)}` : null,
   ];
-  const told = [
-    ["One", a],
-    ["Other", b],
-  ].map(([name, side]) => [name, (side ? facts(side) : []).filter(Boolean)]);
+  const told = [a, b].map((side, at) => [names[at], (side ? facts(side, views[at]) : []).filter(Boolean)]);
   return h(
     "p",
     { class: "quiet" },

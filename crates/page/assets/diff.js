@@ -1,6 +1,6 @@
 // What changed between two texts: lines that were added and lines that are gone.
 
-import { h, parts } from "./dom.js";
+import { h, parts, tag } from "./dom.js";
 
 // Where two texts have more lines than this that differ, the rest is told as replaced.
 const MOST_EDITS = 800;
@@ -77,7 +77,7 @@ export function countEdits(way) {
 const WORDS = { "+": "added", "-": "gone" };
 
 // Two texts as one list of lines: what stayed is shown around what changed.
-export function diffBlock(before, after) {
+export function diffBlock(before, after, isUntrusted = false) {
   const way = compareLists(before.split("\n"), after.split("\n"));
   const isNear = way.map(() => false);
   way.forEach(([sign], at) => {
@@ -86,28 +86,29 @@ export function diffBlock(before, after) {
       isNear[near] = true;
   });
   const near = way.flatMap((line, at) => (isNear[at] ? [line] : at === 0 || isNear[at - 1] ? [["⋯", ""]] : []));
-  return drawWay(near);
+  return drawWay(near, isUntrusted);
 }
 
 // The same from a unified diff, as the service writes one.
-export function unifiedBlock(diff) {
+export function unifiedBlock(diff, isUntrusted = false) {
   const lines = diff.split("\n").filter(Boolean);
   return drawWay(
     lines.map((line) => {
       if (line.startsWith("@@")) return ["⋯", ""];
       return line.startsWith("…") ? ["⋯", line.slice(1)] : [line[0], line.slice(1)];
     }),
+    isUntrusted,
   );
 }
 
-function drawWay(way) {
+function drawWay(way, isUntrusted) {
   const { added, gone } = countEdits(way);
   if (!added && !gone) return h("p", { class: "quiet" }, "Nothing changed.");
   const begins = beginnings(way);
   return h(
     "div",
-    null,
-    h("p", { class: "quiet" }, `${added} added, ${gone} gone`),
+    { class: isUntrusted ? "untrusted" : null },
+    h("p", { class: "quiet" }, tag(isUntrusted), `${added} added, ${gone} gone`),
     h(
       "pre",
       { class: "block diff", tabindex: 0, role: "group", "aria-label": "Difference" },

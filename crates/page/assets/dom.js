@@ -89,6 +89,16 @@ export function untrusted(text, from) {
   );
 }
 
+// The sign of what is untrusted, where it stands within a line; nothing where it is not.
+export function tag(isUntrusted, word = "untrusted") {
+  return isUntrusted ? [h("span", { class: "tag" }, word), " "] : null;
+}
+
+// A text whole, marked where it is untrusted.
+export function marked(isUntrusted, text, from) {
+  return isUntrusted ? untrusted(text, from) : block(text);
+}
+
 // A table of this name that scrolls by itself, with what stands behind it.
 export function scrollTable(name, heads, body, ...behind) {
   return h(
@@ -149,6 +159,17 @@ export function liveRegion() {
 // Tells a screen reader something, once.
 export function announce(text) {
   if (live.textContent !== text) live.textContent = text;
+}
+
+// What is shown where there is no such thread.
+export function missing(what) {
+  return h(
+    "p",
+    { class: "card", role: "status" },
+    h("strong", null, `There is no ${what} of this name. `),
+    "It may have been deleted. ",
+    h("a", { href: "#/" }, "Go to the threads"),
+  );
 }
 
 // Puts something in the place of a view, and its heading in the focus.

@@ -2,8 +2,8 @@
 // role.
 
 import { diffBlock } from "./diff.js";
-import { bdi, block, h, newId, pretty, untrusted } from "./dom.js";
-import { count, duration, many, time } from "./format.js";
+import { bdi, block, h, marked, newId, pretty, untrusted } from "./dom.js";
+import { count, duration, many, money, time } from "./format.js";
 import { lazy } from "./plan.js";
 
 // The payload and the messages of a request to a model, whole: it is kept behind what it shares with one before.
@@ -67,7 +67,7 @@ export function effectView(view, at, onRecord) {
     effect.model ?? "",
     effect.cached ? "from the cache" : "",
     effect.tokens ? tokens(effect.tokens) : "",
-    effect.cost ? `cost ${effect.cost}` : "",
+    effect.cost ? `cost ${money(effect.cost, view.currency)}` : "",
     effect.critical ? "on the critical path" : "",
     effect.writes ? "changes something in the world" : "",
     effect.tainted ? "the run had read untrusted text" : "",
@@ -106,7 +106,9 @@ function request(view, at, effect) {
   if (asked.kind === "wait") return h("p", null, `Waits ${duration(asked.delay_ms)}.`);
   if (asked.kind === "person")
     return h("div", { class: "stack" }, h("h4", null, "Question"), untrusted(asked.question, "as the person saw it"));
-  if (asked.kind === "tool") return h("div", { class: "stack" }, h("h4", null, "Call"), block(asked.input));
+  // What a run asks that has read untrusted text may hold some of it.
+  const shown = (text) => marked(effect.tainted, text, "the run had read untrusted text");
+  if (asked.kind === "tool") return h("div", { class: "stack" }, h("h4", null, "Call"), shown(asked.input));
   const whole = wholeRequest(view, at);
   const earlier = before(view, at);
   const frame = view.frames[effect.asked];
@@ -114,13 +116,13 @@ function request(view, at, effect) {
     "div",
     { class: "stack" },
     h("h4", null, "Request"),
-    block(readable(whole.payload)),
+    shown(readable(whole.payload)),
     whole.messages.length
       ? lazy(many(whole.messages.length, "message"), () =>
           h(
             "ol",
             { class: "stack" },
-            whole.messages.map((message) => h("li", null, block(readable(JSON.stringify(message))))),
+            whole.messages.map((message) => h("li", null, shown(readable(JSON.stringify(message))))),
           ),
         )
       : null,
@@ -133,7 +135,7 @@ function request(view, at, effect) {
       ? h("p", { class: "quiet" }, "The first request to this role.")
       : lazy(
           h("span", null, "What changed since ", h("code", null, view.timeline[earlier].effect)),
-          () => diffBlock(requestText(wholeRequest(view, earlier)), requestText(whole)),
+          () => diffBlock(requestText(wholeRequest(view, earlier)), requestText(whole), effect.tainted),
           true,
         ),
   );
@@ -144,9 +146,9 @@ function reply(effect) {
   if (said === null || said === undefined) return h("p", { class: "quiet" }, "None yet.");
   const output = said.returned?.output ?? said.text;
   const body = typeof output === "string" && output !== "" ? readable(output) : pretty(said);
-  const shown = isUntrusted ? untrusted(body, h("span", null, "from ", bdi(asked, 60))) : block(body);
+  const shown = marked(isUntrusted, body, h("span", null, "from ", bdi(asked, 60)));
   const { text: _, usage: __, ...rest } = said;
   const hasMore =
     typeof output === "string" && output !== "" && said.text !== undefined && Object.keys(rest).length > 0;
-  return h("div", { class: "stack" }, shown, hasMore ? lazy("The reply as it came", () => block(pretty(said))) : null);
+  return h("div", { class: "stack" }, shown, hasMore ? lazy("The reply as it came", () => marked(isUntrusted, pretty(said), "as it came")) : null);
 }

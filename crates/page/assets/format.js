@@ -49,6 +49,11 @@ export function many(number, word) {
   return `${count(number)} ${word}${Number(number) === 1 ? "" : "s"}`;
 }
 
+// What something cost, with its currency where that is known.
+export function money(cost, currency) {
+  return cost ? [cost, currency].filter(Boolean).join(" ") : "–";
+}
+
 const STATUS = {
   running: "running",
   unfinished: "stopped",

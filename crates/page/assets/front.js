@@ -1,7 +1,7 @@
 // The front page: ask something, see who waits and what runs.
 
-import { get, postUntilReached, randomName } from "./api.js";
-import { bdi, h, keep, newId, show } from "./dom.js";
+import { get, needs, noteBegun, postUntilReached, randomName } from "./api.js";
+import { bdi, h, keep, newId, show, tag } from "./dom.js";
 import { ago } from "./format.js";
 import { onThreads, statusChip, threadAddress } from "./threads.js";
 
@@ -42,7 +42,7 @@ function waitingCard({ thread, question, in_doubt: doubt, status, when }) {
     h("a", { href: threadAddress(thread) }, bdi(thread, 80)),
     " ",
     statusChip(status),
-    h("p", null, bdi(question ?? `${doubt?.tool} ${doubt?.input}`, 280)),
+    h("p", null, tag(true), bdi(question ?? `${doubt?.tool} ${doubt?.input}`, 280)),
     h("p", { class: "quiet" }, when ? `asked ${when}` : ""),
   );
 }
@@ -77,6 +77,7 @@ function askForm() {
     const thread = name.value.trim() || randomName("chat-");
     const body = { message: question.value, thread_id: thread, ...(agent.value ? { agent: agent.value } : {}) };
     let isRefused = false;
+    noteBegun(thread);
     const asked = postUntilReached("/chat", body, randomName("page-"));
     asked.catch((error) => {
       isRefused = true;
@@ -100,7 +101,7 @@ function askForm() {
       ),
     )
     .catch(() => {});
-  return h(
+  const form = h(
     "form",
     { class: "card stack ask", "aria-label": "New chat", onsubmit: begin },
     h("label", { for: questionId }, "Question"),
@@ -114,4 +115,5 @@ function askForm() {
       h("button", { class: "primary" }, "Ask"),
     ),
   );
+  return needs("run", form, h("p", { class: "card" }, "Here threads can be looked at, and nothing asked."));
 }

@@ -94,14 +94,12 @@ function drawEdge({ from, to, exits }, places, head) {
     "marker-end": `url(#${head}-${isTaken ? "taken" : "plain"})`,
     "data-edge": `${from} ${to}`,
   });
-  // What fails is told by where it goes; its words are shown where it was taken.
-  const shown = exits.filter(({ numbers }) => numbers.length > 0 || to !== "ERROR");
   const words = s(
     "text",
     { class: `edge-words${isTaken ? " edge-words-taken" : ""}`, x, y, "text-anchor": "middle" },
     isShort
-      ? onLine(shown, x)
-      : shown.map(({ exit, numbers }, at) =>
+      ? onLine(exits, x)
+      : exits.map(({ exit, numbers }, at) =>
           s("tspan", { x, dy: at === 0 ? 0 : 14 }, `${exit}${numbers.length ? ` ${short(numbers)}` : ""}`),
         ),
   );

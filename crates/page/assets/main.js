@@ -106,8 +106,8 @@ function keyDialog(forget) {
 const ROUTES = [
   [/^#\/t\/([^/]+)\/(\d+)(?:\/(\d+))?$/, (main, thread, turn, records) => showRun(main, thread, turn, records)],
   [
-    /^#\/compare(?:\/([^/]+)\/(\d+)(?:\/([^/]+)\/(\d+))?)?$/,
-    (main, ...sides) => showCompare(main, ...sides.filter(Boolean)),
+    /^#\/compare(?:\/([^/]*)(?:\/(\d*)(?:\/([^/]*)(?:\/(\d*))?)?)?)?$/,
+    (main, ...sides) => showCompare(main, ...sides),
   ],
   [/^#\/t\/([^/]+)$/, (main, thread) => showChat(main, thread)],
   [/^/, (main) => showFront(main)],

@@ -1,8 +1,8 @@
 // What a person is asked: shown exactly as its token covers it, and answered. What is refused is said at the field, and
 // what was typed stays.
 
-import { Problem, get, postUntilReached, randomName, threadPath } from "./api.js";
-import { announce, bdi, block, h, newId, pretty } from "./dom.js";
+import { Problem, get, needs, postUntilReached, randomName, threadPath } from "./api.js";
+import { announce, bdi, block, h, newId, pretty, untrusted } from "./dom.js";
 import { ago, time } from "./format.js";
 
 // The kind of a question, from the effect that asks it.
@@ -24,7 +24,7 @@ const TITLES = {
 export function personPanel(thread, open, about, onDone) {
   const kind = kindOf(open);
   const title = h("h2", { id: newId("asked"), tabindex: -1 }, TITLES[kind]);
-  const answers = open.expired ? expired(thread, open, onDone) : forms(kind, thread, open, about, onDone);
+  const ways = open.expired ? expired(thread, open, onDone) : forms(kind, thread, open, about, onDone);
   const waits = h(
     "p",
     { class: "quiet" },
@@ -38,10 +38,27 @@ export function personPanel(thread, open, about, onDone) {
     waits,
     covered(kind, open, about),
     h("p", { class: "quiet" }, "Answers name the token ", h("code", null, open.token)),
-    answers,
+    needs("answer", ways, h("p", { class: "quiet" }, "Here it can be looked at, and not answered.")),
   );
   panel.dataset.token = open.token;
   return panel;
+}
+
+// Puts a panel, or none, in the place of the one that is shown. Where that one was answered elsewhere, what was typed
+// into it stays to be read and copied.
+export function replacePanel(place, panel) {
+  const shown = place.querySelector(".asked");
+  const fields = shown && !shown.dataset.sent ? [...shown.querySelectorAll("form:not([hidden]) textarea")] : [];
+  const typed = fields.map((field) => field.value).find((text, at) => text.trim() && text !== fields[at].defaultText);
+  const kept = typed
+    ? h(
+        "section",
+        { class: "card stack", "aria-label": "What you typed" },
+        h("p", { role: "status" }, "This was answered elsewhere. What you had typed was not sent:"),
+        block(typed),
+      )
+    : place.querySelector("[aria-label='What you typed']");
+  place.replaceChildren(...[kept, panel].filter(Boolean));
 }
 
 // The same where it cannot be answered: as it was after an earlier record, or in a file.
@@ -72,7 +89,7 @@ function covered(kind, open, about) {
         h("dt", null, "Tool"),
         h("dd", null, bdi(open.in_doubt.tool)),
         h("dt", null, "What was sent"),
-        h("dd", null, block(open.in_doubt.input)),
+        h("dd", null, untrusted(open.in_doubt.input, "exactly as it was sent")),
       ),
     );
   }
@@ -198,6 +215,7 @@ function formOf(way, state, onDone) {
       rows: way.isJson ? Math.min(18, Math.max(6, way.text.split("\n").length)) : 3,
       value: way.text ?? "",
     });
+  if (field) field.defaultText = field.value;
   const form = h(
     "form",
     {
@@ -237,6 +255,8 @@ async function send(way, value, state, refusal, field, onDone) {
   state.isSending = true;
   refusal.replaceChildren();
   field?.removeAttribute("aria-invalid");
+  const panel = refusal.closest(".asked");
+  if (panel) panel.dataset.sent = "yes";
   const { path, body } = way.send(value);
   const once = path === "/hitl/resume" ? randomName("page-") : undefined;
   announce("Sent. The run goes on.");
@@ -249,6 +269,7 @@ async function send(way, value, state, refusal, field, onDone) {
     // any more.
     if (error.isRepeated && !once && !(await isAsked(state))) return onDone("taken");
     onDone("refused");
+    if (panel) delete panel.dataset.sent;
     refuse(refusal, field, error.message, error instanceof Problem ? error.hint : "");
   } finally {
     state.isSending = false;

@@ -1,7 +1,7 @@
 // The plan: its steps with what came of them, and the drafts before it with why they were sent back.
 
 import { compareLists, countEdits, diffBlock } from "./diff.js";
-import { bdi, block, h, keep, pretty, untrusted } from "./dom.js";
+import { bdi, block, h, keep, marked, pretty, tag } from "./dom.js";
 import { many } from "./format.js";
 import { statusChip } from "./threads.js";
 
@@ -67,7 +67,7 @@ function draftsOf(part) {
   return all.map((draft, at) => ({
     ...draft,
     current: draft.steps.some((step) => step.current) || at === all.length - 1,
-    next: all[at + 1]?.planned ?? null,
+    next: all[at + 1] ? { planned: all[at + 1].planned, tainted: all[at + 1].tainted } : null,
   }));
 }
 
@@ -79,7 +79,7 @@ function together(drafts) {
 }
 
 function draftCard(draft, old, links, isOpen) {
-  const { draft: number, first, replanned, sent_back: back, edited, planned, next, steps } = draft;
+  const { draft: number, first, replanned, sent_back: back, edited, planned, next, steps, tainted } = draft;
   const name = first ? `Drafts ${first} to ${number}` : `Draft ${number}`;
   const list = old?.list ?? h("ol", { class: "steps", "aria-label": `Steps of ${name.toLowerCase()}` });
   list.classList.toggle("steps-many", steps.length > MANY);
@@ -103,6 +103,7 @@ function draftCard(draft, old, links, isOpen) {
   const facts = h(
     "span",
     { class: "quiet" },
+    tag(tainted, "planned after untrusted text"),
     `${many(steps.length || planned.length, "step")}, ${done} done${replanned ? ", by the replanner" : ""}`,
   );
   const body = [
@@ -110,11 +111,11 @@ function draftCard(draft, old, links, isOpen) {
       ? h(
           "div",
           { class: "back" },
-          h("p", null, h("strong", null, "Sent back: "), bdi(back.reason, 1000)),
-          back.fix_hint ? h("p", null, h("strong", null, "Hint: "), bdi(back.fix_hint, 1000)) : null,
+          h("p", null, h("strong", null, "Sent back: "), tag(back.tainted), bdi(back.reason, 1000)),
+          back.fix_hint ? h("p", null, h("strong", null, "Hint: "), tag(back.tainted), bdi(back.fix_hint, 1000)) : null,
         )
       : null,
-    edited ? changed("What the person changed", planned, edited) : null,
+    edited ? changed("What the person changed", planned, edited, tainted) : null,
     steps.length
       ? list
       : h(
@@ -137,7 +138,7 @@ function draftCard(draft, old, links, isOpen) {
             ),
           ),
         ),
-    back && next ? changed(`What draft ${number + 1} changed`, edited ?? planned, next) : null,
+    back && next ? changed(`What draft ${number + 1} changed`, edited ?? planned, next.planned, next.tainted) : null,
   ];
   const card = isOpen
     ? h(
@@ -155,7 +156,7 @@ function draftCard(draft, old, links, isOpen) {
           title,
           " ",
           facts,
-          back ? h("p", { class: "why" }, "Sent back: ", bdi(back.reason, 160)) : null,
+          back ? h("p", { class: "why" }, "Sent back: ", tag(back.tainted), bdi(back.reason, 160)) : null,
         ),
         h("div", { class: "stack" }, body),
       );
@@ -163,11 +164,11 @@ function draftCard(draft, old, links, isOpen) {
   return card;
 }
 
-function changed(title, before, after) {
+function changed(title, before, after, isUntrusted) {
   const lines = (steps) => steps.map((step) => pretty(step)).join("\n");
   const { added, gone } = countEdits(compareLists(lines(before).split("\n"), lines(after).split("\n")));
   return lazy(h("span", null, title, " ", h("span", { class: "quiet" }, `${added} lines added, ${gone} gone`)), () =>
-    diffBlock(lines(before), lines(after)),
+    diffBlock(lines(before), lines(after), isUntrusted),
   );
 }
 
@@ -201,7 +202,7 @@ function stepItem(step, old, links) {
       "span",
       { class: "row" },
       tries > 1 ? h("span", { class: "chip tone-wait" }, `${tries} tries`) : null,
-      isUntrusted ? h("span", { class: "tag" }, "untrusted") : null,
+      tag(isUntrusted),
       statusChip(status),
     ),
   );
@@ -236,15 +237,17 @@ function stepBody(step, output, doer, links) {
     planned.depends_on?.length ? ["After", list(planned.depends_on)] : null,
     planned.hitl_question ? ["Asks a person", bdi(planned.hitl_question, 2000)] : null,
     tries > 0 ? ["Tries", String(tries)] : null,
-    read ? ["Was given", h("span", { class: "tag" }, "untrusted text")] : null,
+    read ? ["Was given", tag(read, "untrusted text")] : null,
     same ? ["Left out", h("span", null, "repeats ", bdi(same, 80))] : null,
     output !== null && output !== undefined
       ? [
           step.status === "failed" ? "Failure" : "Result",
-          isUntrusted ? untrusted(output, h("span", null, "from ", bdi(doer, 60))) : block(output),
+          marked(isUntrusted, output, h("span", null, "from ", bdi(doer, 60))),
         ]
       : null,
-    sources.length ? ["Sources", h("ul", { class: "sources" }, sources.map(sourceItem))] : null,
+    sources.length
+      ? ["Sources", [tag(isUntrusted), h("ul", { class: "sources" }, sources.map(sourceItem))]]
+      : null,
     effects.length && links.effect
       ? [
           "Asked",

@@ -1,6 +1,7 @@
 // The trace as a table, and the journal's records by number: choosing one shows the run as it was there.
 
-import { bdi, block, h, keep, pretty, untrusted, scrollTable } from "./dom.js";
+import { bdi, h, keep, marked, pretty, scrollTable, tag, untrusted } from "./dom.js";
+import { needs } from "./api.js";
 import { time } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
@@ -44,14 +45,16 @@ export function traceTable(onRecord) {
   };
 }
 
-function row({ at, record, line }, onRecord) {
+function row({ at, record, line, tainted }, onRecord) {
   const { phase, ok, ...rest } = line;
   const fields = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
   const says = fields.map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     return text.length <= 140
       ? h("div", null, h("span", { class: "quiet" }, `${name} `), bdi(text, 140))
-      : lazy(h("span", null, h("span", { class: "quiet" }, `${name} `), bdi(text, 90)), () => block(pretty(value)));
+      : lazy(h("span", null, h("span", { class: "quiet" }, `${name} `), bdi(text, 90)), () =>
+          marked(tainted, pretty(value), h("span", null, "after untrusted text was read")),
+        );
   });
   return h(
     "tr",
@@ -59,7 +62,7 @@ function row({ at, record, line }, onRecord) {
     h("td", null, String(at + 1)),
     h("td", null, h("code", null, phase)),
     h("td", null, ok === undefined ? "" : ok ? "yes" : h("span", { class: "chip tone-bad" }, "no")),
-    h("td", null, says),
+    h("td", null, tag(tainted, "after untrusted text"), says),
     h(
       "td",
       null,
@@ -172,7 +175,7 @@ export function travel(onRecord, onFork) {
     "div",
     { class: "travel stack" },
     h("div", { class: "row" }, back, h("span", { class: "fill" }, range), on, now, words),
-    onFork ? form : null,
+    onFork ? needs("run", form) : null,
     refusal,
   );
   return { node, update };

@@ -1,10 +1,10 @@
 // A run, live while it runs and the same when it is over; and as it was after any of its records.
 
-import { Problem, get, post, threadPath } from "./api.js";
-import { announce, bdi, h, show } from "./dom.js";
+import { Problem, get, isMissing, post, threadPath } from "./api.js";
+import { announce, bdi, h, missing, show, tag } from "./dom.js";
 import { statusWord } from "./format.js";
 import { phaseGraph } from "./graph.js";
-import { personPanel, askedPanel } from "./person.js";
+import { personPanel, askedPanel, replacePanel } from "./person.js";
 import { lazy, planView } from "./plan.js";
 import { recordList, traceTable, travel } from "./records.js";
 import { follow } from "./stream.js";
@@ -34,6 +34,8 @@ export function showRun(main, thread, turn, records) {
     textOf: recordTexts(thread, turn),
   });
   page.node.hidden = true;
+  const gone = missing("thread");
+  gone.hidden = true;
   const status = h("span");
   show(
     main,
@@ -50,6 +52,7 @@ export function showRun(main, thread, turn, records) {
       ),
     ),
     problem,
+    gone,
     page.node,
   );
   const read = async () => {
@@ -68,10 +71,13 @@ export function showRun(main, thread, turn, records) {
       status.replaceChildren(statusChip(view.status));
       document.title = `${thread}, turn ${turn} – planwright`;
       page.node.hidden = false;
+      gone.hidden = true;
       page.update(view);
     } catch (error) {
       if (error instanceof Problem && error.word !== "no-such-thread")
         problem.replaceChildren(bdi(error.message, 1000));
+      page.node.hidden ||= isMissing(error, thread);
+      gone.hidden = !isMissing(error, thread);
     } finally {
       state.isReading = false;
       // A long run is not read without a pause.
@@ -224,11 +230,13 @@ function nestedRun(path, links, parts) {
     return h(
       "div",
       { class: "nested stack" },
-      h("p", null, h("span", { class: "quiet" }, "Asked: "), bdi(part.question, 1000)),
+      h("p", null, h("span", { class: "quiet" }, "Asked: "), tag(part.question_untrusted), bdi(part.question, 1000)),
       nested.graph,
       nested.plan.node,
       lazy("Trace", () => nested.trace.node),
-      part.result ? h("p", null, h("span", { class: "quiet" }, "Answered: "), bdi(part.result, 2000)) : null,
+      part.result
+        ? h("p", null, h("span", { class: "quiet" }, "Answered: "), tag(part.tainted), bdi(part.result, 2000))
+        : null,
     );
   });
 }
@@ -236,9 +244,9 @@ function nestedRun(path, links, parts) {
 // What the run waits for: to be answered where the run stands, to be seen where it once stood.
 function drawAsked(place, view, links) {
   const { pending } = view;
-  place.hidden = !pending;
-  const shown = place.firstElementChild;
-  if (!pending) return place.replaceChildren();
+  const shown = place.querySelector(".asked");
+  place.hidden = false;
+  if (!pending) return replacePanel(place, null);
   const isNow = view.shown_records === view.all_records && links.onAnswered && view.thread;
   if (shown?.dataset.token === pending.token && shown.dataset.now === String(Boolean(isNow))) return;
   const about = covers(view, pending);
@@ -246,7 +254,7 @@ function drawAsked(place, view, links) {
     ? personPanel(links.thread, pending, about, (what) => what === "taken" && links.onAnswered())
     : askedPanel(pending, about);
   panel.dataset.now = String(Boolean(isNow));
-  place.replaceChildren(panel);
+  replacePanel(place, panel);
 }
 
 // What the answer is about: the steps that are left, or the input of the call.

@@ -1,7 +1,7 @@
 // Server-sent events, read with fetch so that a key can go with them. A lost connection is mended by itself, and each
 // event is told once: it goes on behind the last id.
 
-import { Problem, noteConnection, pause, request, threadPath } from "./api.js";
+import { Problem, isMissing, noteConnection, pause, request, threadPath } from "./api.js";
 
 // A stream gives a sign of life every 15 seconds. One that is silent for so long is lost.
 const SILENCE = 40000;
@@ -18,6 +18,7 @@ export function follow(thread, from, on) {
       } catch (error) {
         if (state.isOver) return;
         // A thread that stands in line is not there yet.
+        if (isMissing(error, thread)) on("missing");
         const isToCome = error instanceof Problem && ["no-such-thread", "stopping", "store"].includes(error.word);
         if (error instanceof Problem && !isToCome) return on("refused", error);
         if (!(error instanceof Problem)) noteConnection(false);

@@ -1,8 +1,8 @@
 // A run at a glance: how it ended, who did what, what was sent back and why, what failed, and what cost most.
 
-import { bdi, block, h, scrollTable } from "./dom.js";
+import { bdi, block, h, scrollTable, tag } from "./dom.js";
 import { tokens } from "./effect.js";
-import { count, duration, many, time } from "./format.js";
+import { count, duration, many, money, time } from "./format.js";
 import { statusChip, threadAddress, threadLink } from "./threads.js";
 
 // The glance of a turn. `openEffect` opens an effect by its place in the timeline.
@@ -24,6 +24,7 @@ function said(view) {
           "div",
           { class: `answer${view.status === "failed" ? " answer-bad" : ""}` },
           h("span", { class: "unseen" }, "Answer: "),
+          tag(view.tainted, "rests on untrusted text"),
           block(view.result),
         )
       : null,
@@ -45,15 +46,15 @@ function facts(view) {
     all.tokens.input_tokens + all.tokens.output_tokens > 0
       ? figure("Tokens", count(all.tokens.input_tokens + all.tokens.output_tokens))
       : null,
-    all.cost ? figure("Cost", all.cost) : null,
+    all.cost ? figure("Cost", money(all.cost, view.currency)) : null,
     figure("Replans", count(view.counters.replans)),
     view.began ? figure("Begun", time(view.began)) : null,
-    view.tainted ? figure("Has read", h("span", { class: "tag" }, "untrusted text")) : null,
+    view.tainted ? figure("Has read", tag(true, "untrusted text")) : null,
   );
 }
 
 // What is worth a sentence.
-function told({ summary, timeline, origin, thread, turn, unknown, error }, openEffect) {
+function told({ summary, timeline, origin, thread, turn, unknown, error, tainted, currency }, openEffect) {
   const link = (at) => {
     const words = [bdi(timeline[at].asked, 60), " ", h("code", null, timeline[at].effect)];
     return openEffect
@@ -81,18 +82,25 @@ function told({ summary, timeline, origin, thread, turn, unknown, error }, openE
             : "",
         )
       : null,
-    error ? h("li", null, h("strong", null, "No answer: "), bdi(error, 500)) : null,
-    ...summary.sent_back.map(({ draft, reason }) =>
-      h("li", null, h("strong", null, `Draft ${draft} was sent back: `), bdi(reason, 400)),
+    error ? h("li", null, h("strong", null, "No answer: "), tag(tainted), bdi(error, 500)) : null,
+    ...summary.sent_back.map(({ draft, reason, tainted: isUntrusted }) =>
+      h("li", null, h("strong", null, `Draft ${draft} was sent back: `), tag(isUntrusted), bdi(reason, 400)),
     ),
-    ...summary.failed.map(({ id, draft, output }) =>
-      h("li", null, h("strong", null, "Step ", bdi(id, 60), ` of draft ${draft} failed: `), bdi(output, 400)),
+    ...summary.failed.map(({ id, draft, output, untrusted: isUntrusted }) =>
+      h(
+        "li",
+        null,
+        h("strong", null, "Step ", bdi(id, 60), ` of draft ${draft} failed: `),
+        tag(isUntrusted),
+        bdi(output, 400),
+      ),
     ),
     ...unknown.map((write) =>
       h(
         "li",
         null,
         h("strong", null, "Nobody knows whether it happened: "),
+        tag(true),
         bdi(`${write.tool} ${write.input ?? ""}`, 400),
       ),
     ),
@@ -111,7 +119,7 @@ function told({ summary, timeline, origin, thread, turn, unknown, error }, openE
           null,
           "Cost most: ",
           link(summary.costliest),
-          ` (${timeline[summary.costliest].cost ?? tokens(timeline[summary.costliest].tokens)})`,
+          ` (${timeline[summary.costliest].cost ? money(timeline[summary.costliest].cost, currency) : tokens(timeline[summary.costliest].tokens)})`,
         )
       : null,
     summary.slowest !== null && timeline[summary.slowest]
@@ -128,7 +136,7 @@ function told({ summary, timeline, origin, thread, turn, unknown, error }, openE
 }
 
 // Who did what, in the order in which they were first asked.
-function table({ summary, timeline }) {
+function table({ summary, timeline, currency }) {
   const first = new Map([...timeline].reverse().map(({ asked }, at) => [asked, timeline.length - at]));
   const by = summary.by.toSorted((a, b) => first.get(a.asked) - first.get(b.asked));
   if (!by.length) return null;
@@ -146,7 +154,7 @@ function table({ summary, timeline }) {
       number(of.ms ? duration(of.ms) : ""),
       number(of.tokens.input_tokens ? count(of.tokens.input_tokens) : ""),
       number(of.tokens.output_tokens ? count(of.tokens.output_tokens) : ""),
-      number(of.cost ?? ""),
+      number(of.cost ? money(of.cost, currency) : ""),
     ),
   );
   const heads = names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name));

@@ -3,7 +3,7 @@
 
 import { effectView } from "./effect.js";
 import { bdi, h, s } from "./dom.js";
-import { count, duration, many } from "./format.js";
+import { count, duration, many, money } from "./format.js";
 import { longList } from "./list.js";
 
 const KINDS = { model: "model", tool: "tool", person: "person", wait: "wait" };
@@ -15,7 +15,7 @@ export function timelineView(onRecord) {
   const strip = h("div", { class: "strip" });
   const place = h("div", { class: "stack", "aria-live": "off" });
   const list = longList("Requests and replies", {
-    draw: (at) => line(state.view.timeline[at], state.scale),
+    draw: (at) => line(state.view.timeline[at], state.scale, state.view.currency),
     open: (at) => show(at, true),
   });
   const note = h("p", { class: "quiet" });
@@ -106,7 +106,7 @@ function drawStrip(timeline, scale) {
   );
 }
 
-function line(effect, scale) {
+function line(effect, scale, currency) {
   const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
   const bar = s(
     "svg",
@@ -138,7 +138,7 @@ function line(effect, scale) {
         ? `${count(effect.tokens.input_tokens + effect.tokens.output_tokens)} tok`
         : "",
     ),
-    h("span", { class: "line-fact" }, effect.cost ?? ""),
+    h("span", { class: "line-fact" }, effect.cost ? money(effect.cost, currency) : ""),
     h(
       "span",
       { class: "line-fact" },

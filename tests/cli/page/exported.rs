@@ -4,6 +4,7 @@ use super::axe::is_accessible;
 use super::hostile::keep_hostile;
 use super::tab::Tab;
 use crate::cli_support::{ANSWER, Home, QUESTION, exhausted, replanned};
+use crate::replayed::{asks_what_was_not_recorded, changed};
 use crate::view::long_run;
 use planwright::journal::{Fixture, Record};
 use planwright::machine::{Event, ToolOutcome};
@@ -90,6 +91,51 @@ fn exported_comparison_says_what_the_service_says_of_a_reply_that_calls() {
     tab.shows(&["Both runs are the same."]);
     tab.click("option", &tab.all("option", "#1")[0].name);
     tab.shows(&["Nothing differs that counts."]);
+}
+
+#[test]
+fn exported_drift_shows_where_the_replay_stopped() {
+    let home = Home::new();
+    let fixture = changed(&home, "asks.json", asks_what_was_not_recorded);
+    home.check(&["compare", &fixture, "--output", "drift.html"], 1);
+    let Some(tab) = open(&home, "drift.html") else { return };
+    tab.shows(&["The replay stopped", "2 recorded requests behind it: not reached", "parts here: input"]);
+    tab.click("button", "Show where they part");
+    tab.shows(&[
+        "input differs",
+        "what was asked then",
+        "ReAct pattern",
+        "Recording, whole",
+        "Replay, whole",
+    ]);
+    is_accessible(&tab, "drift");
+    tab.shoot("drift");
+    tab.resize(360, 740);
+    tab.fits();
+}
+
+/// The nested run of an agent that read documents: its answer, what was asked after it, and the answer to it all.
+#[test]
+fn exported_text_of_a_nested_agent_is_marked_wherever_it_is_shown() {
+    let home = Home::new();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/orchestrated/document.json");
+    home.check(&["view", root, "--output", "run.html"], 0);
+    let Some(tab) = open(&home, "run.html") else { return };
+    tab.shows(&["rests on untrusted text"]);
+    let steps = tab.find("list", "Steps of draft 1").node["backendDOMNodeId"].clone();
+    assert!(!steps.is_null());
+    let marked = "[...document.querySelectorAll('.steps > .step')].every((step) => step.innerText.includes('untrusted'))";
+    assert!(tab.is(marked), "{}", tab.text());
+    for asked in [
+        "search_team/docs step.1.1.1/step.1.1.1",
+        "document_team/planner step.1.2.1/plan.1.1",
+        "writer write.1.1",
+    ] {
+        tab.click("option", asked);
+        tab.find("region", asked);
+        tab.until("its reply is marked", || tab.count("untrusted from") > 0);
+    }
+    is_accessible(&tab, "nested agent");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod axe;
 mod browser;
+mod elsewhere;
 mod exported;
 mod hostile;
 mod long;
