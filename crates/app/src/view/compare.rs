@@ -11,7 +11,6 @@ use super::align::align;
 use super::asked::WhatWasAsked;
 use super::difference::{Difference, Diffs, instructions};
 use super::part::{RunPart, ShownStep};
-use super::replay::ComparedReplay;
 use super::timeline::TimelineEffect;
 use planwright::machine::Usage;
 use planwright::spec::Money;
@@ -113,6 +112,22 @@ pub struct ComparedSide {
     /// What that cost.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub cost: Option<Money>,
+}
+
+/// What is said of a comparison whose second run is the replay of the first.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct ComparedReplay {
+    /// How the replay differs from the recording, as `planwright replay` says it: `kind`, `message`, and, for what
+    /// differs at one place, its `path` with what was `recorded` there and what is there `now`.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Object>))]
+    pub drift: Vec<Value>,
+    /// Why the replay went no further; nothing where it came to its end.
+    pub stopped: Option<String>,
+    /// The row of `effects` that it stopped at. What the recording has behind it was not reached.
+    pub stopped_at: Option<usize>,
+    /// Why the recording is not shown to its end: the answer that no longer fits.
+    pub misfit: Option<String>,
 }
 
 /// Compares two runs.

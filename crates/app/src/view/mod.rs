@@ -30,11 +30,11 @@ use planwright::journal::{Folded, JournalError, Record, RunStatus, StoreError, U
 use planwright::machine::{Counters, EffectId, Event, local, start};
 use planwright::spec::{CompiledSpec, Digest};
 
-pub use compare::{ComparedPair, ComparedRun, ComparedSide, Comparison, Parting, compare};
+pub use compare::{ComparedPair, ComparedReplay, ComparedRun, ComparedSide, Comparison, Parting, compare};
 pub use difference::{Difference, diff_text};
 pub use fixture::records_of_fixture;
 pub use part::{PhaseEdge, RunPart, SentBack, ShownDraft, ShownLine, ShownStep, TakenEdge};
-pub use replay::{ComparedReplay, compare_replay};
+pub use replay::compare_replay;
 pub use source::{RunFile, find_recording, find_turn, split_turn};
 pub use summary::{AskedOf, FailedStep, RunSummary, SummedDraft};
 pub use timeline::{SharedBeginning, ShownRequest, TimelineEffect};

@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
-use serde_json::Value;
-
 use super::RunView;
-use super::compare::{ComparedPair, Comparison, compare, find_parting};
+use super::compare::{ComparedPair, ComparedReplay, Comparison, compare, find_parting};
 use super::fixture::view_of_fixture;
 use crate::agent::PreparedAgent;
 use crate::error::{Error, Result};
@@ -16,22 +13,6 @@ use planwright::driver::Stopped;
 use planwright::journal::{Fixture, JournalError, Record};
 use planwright::machine::{EffectId, EffectKind};
 use planwright::spec::Spec;
-
-/// What is said of a comparison whose second run is the replay of the first.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct ComparedReplay {
-    /// How the replay differs from the recording, as `planwright replay` says it: `kind`, `message`, and, for what
-    /// differs at one place, its `path` with what was `recorded` there and what is there `now`.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<Object>))]
-    pub drift: Vec<Value>,
-    /// Why the replay went no further; nothing where it came to its end.
-    pub stopped: Option<String>,
-    /// The row of `effects` that it stopped at. What the recording has behind it was not reached.
-    pub stopped_at: Option<usize>,
-    /// Why the recording is not shown to its end: the answer that no longer fits.
-    pub misfit: Option<String>,
-}
 
 /// Compares a recorded run with its replay under a spec, which asks nothing of the world. The replay is shown as far
 /// as the recorded answers reach. `shown` is the recorded run; it is drawn from the fixture where there is none.
