@@ -103,6 +103,14 @@ impl FileJournal {
         Ok(parse_lines(bytes)?.0)
     }
 
+    /// The bytes of a journal file that holds these records.
+    ///
+    /// # Errors
+    /// If a record cannot be written as JSON.
+    pub fn encode(records: &[Record]) -> Result<Vec<u8>, JournalError> {
+        Ok(encode_lines(0, Seal::new(), records)?.0)
+    }
+
     /// Sets what an append survives; [`Durability::Full`] by default.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
@@ -123,18 +131,13 @@ impl FileJournal {
 
 impl Journal for FileJournal {
     fn append(&mut self, index: u64, records: Vec<Record>) -> Result<(), JournalError> {
-        let End { len, mut seal, at, size: expected, is_unbroken } = self.end;
+        let End { len, seal, at, size: expected, is_unbroken } = self.end;
         if index != len {
             return Err(JournalError::stale(index, len));
         }
-        let mut lines = if is_unbroken { vec![b'\n'] } else { Vec::new() };
-        for (index, record) in (index..).zip(&records) {
-            let text = record.encode(index)?;
-            seal = seal.with(&text);
-            lines.extend_from_slice(seal.to_string().as_bytes());
-            lines.push(b' ');
-            lines.extend_from_slice(&text);
-            lines.push(b'\n');
+        let (mut lines, seal) = encode_lines(index, seal, &records)?;
+        if is_unbroken {
+            lines.insert(0, b'\n');
         }
         let about = self.file.metadata().map_err(|error| io_error(&self.path, "cannot be read", &error))?;
         let size = about.len();
@@ -159,6 +162,20 @@ impl Journal for FileJournal {
         records.truncate(usize::try_from(self.end.len).unwrap_or(usize::MAX));
         Ok(records)
     }
+}
+
+/// The lines of records from this index on, and the seal of all up to the last.
+fn encode_lines(from: u64, mut seal: Seal, records: &[Record]) -> Result<(Vec<u8>, Seal), JournalError> {
+    let mut lines = Vec::new();
+    for (index, record) in (from..).zip(records) {
+        let text = record.encode(index)?;
+        seal = seal.with(&text);
+        lines.extend_from_slice(seal.to_string().as_bytes());
+        lines.push(b' ');
+        lines.extend_from_slice(&text);
+        lines.push(b'\n');
+    }
+    Ok((lines, seal))
 }
 
 fn io_error(path: &Path, what: &str, error: &io::Error) -> JournalError {

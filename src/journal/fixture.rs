@@ -2,7 +2,6 @@
 //! came.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,8 @@ use serde_json::Value;
 
 use super::fold::{compile, find_question, render_awaited, split, walk};
 use super::json_path::describe_error;
-use super::{Exchange, JournalError, JournalErrorKind, Record, system::random_id};
+use super::whole::{check_writable, write_whole};
+use super::{Exchange, JournalError, Record};
 use crate::machine::explore::{Taken, taken};
 use crate::machine::{EffectId, Input, PhaseName, RunError, State, TraceLine, start, transition};
 use crate::prompt::{Request, RequestBody};
@@ -252,12 +252,7 @@ impl Fixture {
     /// # Errors
     /// If the file cannot be written.
     pub fn check_writable(path: impl AsRef<Path>) -> Result<(), JournalError> {
-        let path = path.as_ref();
-        if path.exists() && !path.is_file() {
-            let problem = "cannot be written: there is something that is not a file";
-            return Err(JournalError::new(JournalErrorKind::Io, path.display().to_string(), problem));
-        }
-        write_aside(path, |aside| std::fs::File::create(aside).and_then(|_| std::fs::remove_file(aside)))
+        check_writable(path.as_ref())
     }
 
     /// Writes the fixture, whole or not at all: into a file beside the target that then takes its place.
@@ -266,24 +261,6 @@ impl Fixture {
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), JournalError> {
-        let path = path.as_ref();
-        write_aside(path, |aside| {
-            let mut file = std::fs::File::create(aside)?;
-            file.write_all(self.to_json().as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(aside, path)
-        })
+        write_whole(path.as_ref(), self.to_json().as_bytes())
     }
-}
-
-/// Has a file written beside the target, under a name of its own: two writers do not write into one file.
-fn write_aside(path: &Path, write: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), JournalError> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{:016x}.tmp", random_id()));
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let written = std::fs::create_dir_all(folder).and_then(|()| write(aside.as_ref()));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&aside);
-        JournalError::io(path.display(), "cannot be written", &error)
-    })
 }

@@ -26,6 +26,8 @@ mod store;
 #[doc(hidden)]
 pub mod system;
 mod thread_id;
+#[doc(hidden)]
+pub mod whole;
 
 pub use drift::{Difference, Drift};
 pub use error::{JournalError, JournalErrorKind};

@@ -41,7 +41,7 @@ fn every_turn_is_traced_and_becomes_a_fixture_that_replays_and_so_does_one_that_
     let home = sums();
     home.check(&["fixture", "from", THREAD, "--turn", "1", "--output", "fixtures/one.json"], 0)
         .complains(&["written to fixtures/one.json"]);
-    home.check(&["threads", "export", THREAD, "--output", "fixtures/two.json"], 0);
+    home.check(&["fixture", "from", THREAD, "--output", "fixtures/two.json"], 0);
     home.check(&["replay", "fixtures"], 0);
     let question = |name: &str| Fixture::load(home.path(name)).unwrap().input.question;
     assert_eq!([question("fixtures/one.json"), question("fixtures/two.json")], ["12/4+9?", "7*6?"]);
@@ -55,6 +55,25 @@ fn every_turn_is_traced_and_becomes_a_fixture_that_replays_and_so_does_one_that_
     waits(&home, THREAD);
     let fixture = Fixture::parse(&home.check(&["fixture", "from", THREAD], 0).stdout).unwrap();
     assert!(matches!(fixture.outcome, Outcome::Waiting { .. }), "{:?}", fixture.outcome);
+}
+
+#[test]
+fn a_turn_is_exported_as_a_journal_that_everything_reads_that_reads_journals() {
+    let home = sums();
+    home.check(&["threads", "export", THREAD, "--turn", "1", "--output", "one.jsonl"], 0)
+        .complains(&["written to one.jsonl"]);
+    let lines = std::fs::read_to_string(home.path("one.jsonl")).unwrap();
+    assert_eq!(home.check(&["threads", "export", THREAD, "--turn", "1"], 0).stdout, lines);
+    let records: Vec<_> = lines.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+    assert!(records.iter().all(|record| serde_json::from_str::<serde_json::Value>(record).is_ok()));
+    let shown = home.check(&["trace", "--thread", THREAD, "--turn", "1"], 0).stdout;
+    assert_eq!(home.check(&["trace", "one.jsonl"], 0).stdout, shown);
+    home.check(&["compare", "one.jsonl", THREAD], 1);
+
+    let home = Home::new();
+    waits(&home, THREAD);
+    home.check(&["threads", "export", THREAD, "--output", "open.jsonl"], 0);
+    home.check(&["resume", "open.jsonl", "--offline"], 5).complains(&["open.jsonl"]);
 }
 
 /// The key was no secret when the run was kept.

@@ -56,8 +56,8 @@ pub enum ThreadsCommand {
     /// Begin a thread with what another holds up to a point
     #[command(after_help = include_str!("../help/threads_fork.txt"))]
     Fork(ForkArgs),
-    /// Print a turn as a fixture; the same as `planwright fixture from`
-    #[command(after_help = include_str!("../help/fixture_from.txt"))]
+    /// Print the records of a turn as JSON lines: a journal file
+    #[command(after_help = include_str!("../help/threads_export.txt"))]
     Export(FromArgs),
     /// Delete threads, with all their turns
     #[command(after_help = "Example:\n  planwright threads delete --yes first-try second-try")]

@@ -17,10 +17,12 @@ use crate::{out, text};
 pub use list::list_waiting;
 use planwright::driver::{Redactor, Stopped};
 use planwright::journal::system::now_ms;
-use planwright::journal::{Fixture, Record, RunStatus, ThreadId};
+use planwright::journal::whole::{check_writable, write_whole};
+use planwright::journal::{FileJournal, Record, RunStatus, ThreadId};
 use planwright::machine::EffectId;
+use planwright::ports::Secret;
 use planwright_app::{
-    Class, Error, Pending, Result, RunLocation, configured_keys, make_fixture_of, shell_word,
+    Class, Error, Pending, Result, RunLocation, StoredThread, configured_keys, make_fixture_of, shell_word,
 };
 
 pub fn threads(store: &StoreArgs, command: ThreadsCommand, color: ColorChoice) -> Result<Exit> {
@@ -35,7 +37,7 @@ pub fn threads(store: &StoreArgs, command: ThreadsCommand, color: ColorChoice) -
         }
         ThreadsCommand::Cancel { thread, reason } => cancel(store, &thread, &reason)?,
         ThreadsCommand::Fork(args) => fork(store, &args)?,
-        ThreadsCommand::Export(args) => make_fixture(store, &args)?,
+        ThreadsCommand::Export(args) => export(store, &args)?,
         ThreadsCommand::Delete { threads, yes } => delete(store, &threads, yes)?,
         ThreadsCommand::Prune { older_than, status, dry_run } => {
             prune(store, older_than, status.as_deref(), dry_run)?;
@@ -115,15 +117,33 @@ fn count_before(records: &[Record], effect: EffectId) -> Option<u64> {
 
 /// Makes a fixture of a turn, without the values of any key.
 pub fn make_fixture(store: &StoreArgs, args: &FromArgs) -> Result<()> {
+    write_turn(store, args, |stored, keys| Ok(make_fixture_of(stored, args.turn, keys)?.to_json()))
+}
+
+/// Writes the records of a turn as the lines of a journal, without the values of any key.
+fn export(store: &StoreArgs, args: &FromArgs) -> Result<()> {
+    write_turn(store, args, |stored, keys| {
+        let (_, records) = stored.records(args.turn)?;
+        let lines = FileJournal::encode(&Redactor::new(keys).records(records))?;
+        Ok(String::from_utf8(lines).expect("seals and JSON are UTF-8"))
+    })
+}
+
+/// Writes what is made of a turn into a file that is not there yet, or to stdout.
+fn write_turn(
+    store: &StoreArgs,
+    args: &FromArgs,
+    make: impl Fn(&StoredThread, Vec<Secret>) -> Result<String>,
+) -> Result<()> {
     let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     if let Some(path) = output.filter(|path| path.exists() && !args.force) {
         let problem = format!("{}: there is a file already", path.display());
         return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
     }
     let stored = store.place()?.thread(&args.thread)?;
-    let fixture = make_fixture_of(&stored, args.turn, configured_keys(store.config.as_deref())?)?;
-    let Some(path) = output else { return out::print(&fixture.to_json()) };
-    Fixture::check_writable(path).and_then(|()| fixture.save(path)).map_err(Error::unusable)?;
+    let text = make(&stored, configured_keys(store.config.as_deref())?)?;
+    let Some(path) = output else { return out::print(&text) };
+    check_writable(path).and_then(|()| write_whole(path, text.as_bytes())).map_err(Error::unusable)?;
     out::remark(&format!("written to {}", path.display()));
     Ok(())
 }
