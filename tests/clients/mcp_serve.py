@@ -1,17 +1,16 @@
 """The official client of MCP against `planwright mcp serve` and `/mcp`, in the newest protocol and in the one with
-sessions: tools, schemas (the client checks each result), threads, forms, answers, progress, cancel and errors."""
+sessions: tools, schemas (the client checks each result), threads, forms, answers, progress and errors."""
 
 import asyncio
 import os
-import sys
 import tempfile
 
 from mcp import Client, MCPError, StdioServerParameters, types
 
 ASKS = "Compare both offers, and ask me before you conclude."
-store = os.path.join(tempfile.mkdtemp(), "threads.db")
+store = tempfile.TemporaryDirectory()
 stdio = StdioServerParameters(
-    command=os.environ["PROGRAM"], args=["mcp", "serve", "--offline", "--store", store]
+    command=os.environ["PROGRAM"], args=["mcp", "serve", "--offline", "--store", f"{store.name}/threads.db"]
 )
 http = f"{os.environ['ADDRESS']}/mcp"
 

@@ -13,7 +13,7 @@ use super::keys::make_key;
 use crate::cli_support::store::{is_in_doubt, wants_approval};
 use crate::cli_support::{Home, check};
 use crate::support::{Answer, Server};
-use crate::world::PLAN;
+use crate::world::{GOOD, PLAN};
 
 /// A client that has started the program and speaks the protocol with sessions.
 struct Host {
@@ -185,6 +185,15 @@ fn stdin_that_closes_ends_the_process_and_what_runs_can_be_gone_on_with() {
     assert_eq!(host.process.wait().unwrap().code(), Some(0));
     let shown = home.check(&["threads", "show", "t", "--json"], 0).json();
     assert_eq!(shown["turns"][0]["status"], "unfinished", "{shown}");
+    let model = Server::answering([PLAN, GOOD, "It is 300840."].map(Answer::reply));
+    let url = model.url();
+    let mut host = Host::start(&home, &["--base-url", &url, "--model", "m"], json!({}));
+    let refused = host.call("validated", json!({"question": "?", "thread_id": "t"}));
+    assert!(refused["isError"] == true && text(&refused).contains("/threads/t/resume"), "{refused}");
+    let done = host.call("answer", json!({"thread_id": "t", "token": "", "resume": true}));
+    assert_eq!((text(&done), &done["structuredContent"]["turn"]), ("It is 300840.", &json!(1)), "{done}");
+    let told = std::process::Command::new("kill").args(["-TERM", &host.process.id().to_string()]).status();
+    assert!(told.unwrap().success() && host.process.wait().unwrap().code() == Some(0));
     // A process that is not spoken to ends as well, and one that is spoken to otherwise says what it expects.
     check(home.program().args(["mcp", "serve", "--offline"]), "", 0).prints_nothing();
     let odd = "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}\n";

@@ -64,9 +64,11 @@ impl Deed {
         let named =
             named.ok_or_else(|| Problem::new(Kind::Input, "$.thread_id: expected the name of a thread"))?;
         let thread = caller.thread("$.thread_id", named)?;
+        let resumes = arguments.remove("resume").is_some();
         let resolves =
             ["happened", "did_not_happen", "stop"].iter().any(|field| arguments.contains_key(*field));
-        let work: Work = if arguments.len() == 2 && arguments.contains_key("resume") {
+        let says = arguments.keys().any(|field| !["thread_id", "token"].contains(&&**field));
+        let work: Work = if resumes && !says {
             Box::new(|service, stored, under| {
                 ChatReply::of(stored, service.go_on(stored, under, |handle, agent| handle.resume(agent))?)
             })
@@ -113,11 +115,8 @@ impl Stop {
     }
 
     fn hold(&self, token: CancelToken) {
-        if *self.is_said.borrow() {
-            token.cancel();
-        }
         *self.run() = Some(token);
-        // It may have been said in between.
+        // It may have been said before.
         if *self.is_said.borrow() {
             self.say();
         }
