@@ -138,8 +138,7 @@ export function keep(parent, items, key, make) {
       if (child && child !== made) child.replaceWith(made);
       if (hadFocus && !made.contains(document.activeElement)) made.querySelector("a, summary, button")?.focus();
       child = made;
-      child.dataset.key = name;
-      child.print = print;
+      keepAs(child, name, item);
     }
     known.delete(name);
     const place = before ? before.nextSibling : parent.firstChild;
@@ -147,6 +146,12 @@ export function keep(parent, items, key, make) {
     before = child;
   }
   known.forEach((child) => child.remove());
+}
+
+// Notes of which item an element was made, for who keeps it later.
+export function keepAs(element, key, item) {
+  element.dataset.key = key;
+  element.print = JSON.stringify(item);
 }
 
 const live = h("div", { role: "status", "aria-live": "polite", class: "unseen", id: "announcements" });

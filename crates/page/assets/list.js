@@ -4,14 +4,17 @@
 import { h, newId } from "./dom.js";
 
 const HEIGHT = 36;
+// So many lines are drawn above and below those in view; once the scrolling rests, where it went farther than the list
+// is high.
 const BESIDE = 12;
+const REST = 80;
 
 // A list of this name. `draw` gives the children of an item's line, and `open` is called with an item that is chosen.
 export function longList(label, { draw, open }) {
   const id = newId("list");
   const space = h("div", { class: "list-space", role: "presentation" });
   const node = h("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": label, id }, space);
-  const state = { items: [], chosen: -1, first: -1, last: -1 };
+  const state = { items: [], chosen: -1, first: -1, last: -1, top: 0 };
   const line = (at) => {
     const item = state.items[at];
     const isChosen = at === state.chosen;
@@ -33,11 +36,14 @@ export function longList(label, { draw, open }) {
   };
   const paint = (isForced) => {
     state.isToPaint = false;
-    const first = Math.max(0, Math.floor(node.scrollTop / HEIGHT) - BESIDE);
-    const last = Math.min(
-      state.items.length,
-      Math.ceil((node.scrollTop + (node.clientHeight || 400)) / HEIGHT) + BESIDE,
-    );
+    const [top, high] = [node.scrollTop, node.clientHeight || 400];
+    const isFar = Math.abs(top - state.top) > high;
+    state.top = top;
+    clearTimeout(state.rests);
+    if (isFar) state.rests = setTimeout(() => paint(false), REST);
+    const beside = isFar ? 0 : BESIDE;
+    const first = Math.max(0, Math.floor(top / HEIGHT) - beside);
+    const last = Math.min(state.items.length, Math.ceil((top + high) / HEIGHT) + beside);
     if (!isForced && first === state.first && last === state.last) return;
     if (isForced) space.replaceChildren();
     const drawn = new Map([...space.children].map((child) => [Number(child.dataset.at), child]));

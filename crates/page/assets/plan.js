@@ -1,12 +1,13 @@
 // The plan: its steps with what came of them, and the drafts before it with why they were sent back.
 
 import { compareLists, countEdits, diffBlock } from "./diff.js";
-import { bdi, block, h, keep, marked, pretty, tag } from "./dom.js";
+import { bdi, block, h, keep, keepAs, marked, pretty, tag } from "./dom.js";
 import { many } from "./format.js";
 import { statusChip } from "./threads.js";
 
-// A plan of more steps than this scrolls in a window of its own; so many are drawn at a time.
-const [MANY, AT_ONCE] = [30, 100];
+// A plan of more steps than this scrolls in a window of its own; so many are drawn at first, and more with each frame in
+// which the end comes near.
+const [MANY, AT_ONCE, MORE] = [30, 60, 20];
 // How many of the earlier drafts are drawn before more are asked for.
 const DRAFTS = 20;
 
@@ -85,19 +86,14 @@ function draftCard(draft, old, links, isOpen) {
   list.classList.toggle("steps-many", steps.length > MANY);
   if (steps.length > MANY) list.tabIndex = 0;
   list.most = Math.max(list.most ?? 0, AT_ONCE);
-  const draw = () =>
-    keep(
-      list,
-      steps.slice(0, list.most),
-      (step) => `${step.draft}.${step.step}`,
-      (step, before) => stepItem(step, before, links),
-    );
+  keep(list, steps.slice(0, list.most), stepKey, (step, before) => stepItem(step, before, links));
   list.onscroll = () => {
     if (list.most >= steps.length || list.scrollTop + 2 * list.clientHeight < list.scrollHeight) return;
-    list.most += AT_ONCE;
-    draw();
+    const more = steps.slice(list.most, list.most + MORE).map((step) => [step, stepItem(step, null, links)]);
+    list.most += MORE;
+    more.forEach(([step, item]) => keepAs(item, stepKey(step), step));
+    list.append(...more.map(([, item]) => item));
   };
-  draw();
   const done = steps.filter((step) => step.status === "completed").length;
   const title = h("h3", null, name);
   const facts = h(
@@ -162,6 +158,10 @@ function draftCard(draft, old, links, isOpen) {
       );
   card.list = list;
   return card;
+}
+
+function stepKey(step) {
+  return `${step.draft}.${step.step}`;
 }
 
 function changed(title, before, after, isUntrusted) {

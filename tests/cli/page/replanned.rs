@@ -57,6 +57,9 @@ fn looks_at_the_run(tab: &Tab) {
         tab.find("region", part);
     }
     tab.find("image", "Phases of the agent. The run is in DONE");
+    let words =
+        "[...document.querySelectorAll('.graph .edge-words')].every((words) => words.textContent !== '')";
+    assert!(tab.is(words), "each edge says by what it is taken");
     tab.shows(&["Draft 2", "Draft 1", "The fee is missing."]);
     is_accessible(tab, "run");
     tab.shoot("light");
@@ -67,6 +70,9 @@ fn looks_at_the_run(tab: &Tab) {
     tab.fits();
     is_accessible(tab, "run, narrow");
     tab.shoot("narrow");
+    tab.resize(3840, 2160);
+    tab.fits();
+    tab.shoot("wide");
     tab.resize(1280, 900);
     for (part, name) in [("Phases", "phases"), ("Plan", "replanned")] {
         tab.click("button", part);
