@@ -22,7 +22,7 @@ use serde_json::json;
 use super::redact::Redactor;
 use crate::journal::system::{create_private_folder, private_options, random_id};
 use crate::machine::{ModelReply, Usage};
-use crate::ports::{Model, ModelError, RetrySink, Secret, TokenSink};
+use crate::ports::{Model, ModelError, ModelServer, RetrySink, Secret, TokenSink};
 use crate::prompt::ModelRequest;
 use crate::spec::Digest;
 
@@ -195,7 +195,7 @@ impl Model for Cached {
         retrying: RetrySink<'_>,
         stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, ModelError> {
-        let ModelRequest { frame, payload, conversation } = request;
+        let ModelRequest { frame, payload, conversation, .. } = request;
         let mut whole = json!({"model": self.name(), "frame": **frame, "payload": payload});
         if !conversation.is_empty() {
             whole["conversation"] = json!(conversation);
@@ -221,6 +221,10 @@ impl Model for Cached {
 
     fn secrets(&self) -> Vec<Secret> {
         self.inner.secrets()
+    }
+
+    fn servers(&self) -> Vec<ModelServer> {
+        self.inner.servers()
     }
 }
 

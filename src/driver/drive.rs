@@ -18,7 +18,7 @@ use super::workers::{Performed, Said, Workers};
 use crate::journal::{Journal, JournalError, Ledger, Record};
 use crate::machine::{Effect, EffectId, Effects, Event, State, outstanding};
 use crate::ports::{Cause, Observer, Unanswered};
-use crate::prompt::{Request, RequestBody, Work};
+use crate::prompt::{Request, RequestBody, TraceContext, Work};
 use crate::spec::CompiledSpec;
 
 /// What the loop does next.
@@ -61,6 +61,8 @@ pub(super) struct Drive<'a> {
     pub has_streamed: Cell<bool>,
     /// Whether the last status of the run is noted.
     pub is_noted: bool,
+    /// The span of the run, if it is traced.
+    pub trace: Option<TraceContext>,
 }
 
 impl<'a> Drive<'a> {
@@ -84,6 +86,7 @@ impl<'a> Drive<'a> {
             queue: Vec::new(),
             has_streamed: Cell::new(false),
             is_noted: false,
+            trace: None,
         }
     }
 
@@ -100,9 +103,10 @@ impl<'a> Drive<'a> {
         if !self.compiled.runs_in_parallel() {
             return self.run_loop(state, None);
         }
-        let (agent, run, deadline) = (self.agent, self.teller.run.clone(), Arc::clone(&self.deadline));
+        let (agent, deadline) = (self.agent, Arc::clone(&self.deadline));
+        let (run, trace) = (self.teller.run.clone(), self.trace);
         std::thread::scope(|scope| {
-            let (run, deadline) = (&*run, &*deadline);
+            let (run, deadline) = ((&*run, trace.as_ref()), &*deadline);
             self.run_loop(state, Some(Workers::new(agent, run, deadline, scope)))
         })
     }
@@ -130,6 +134,7 @@ impl<'a> Drive<'a> {
                 Next::Again if self.deadline.is_interrupted() => return self.stop(state, workers),
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
+                    self.teller.at = self.agent.environment.clock.now_ms();
                     self.teller.tell_failure(effect, &cause.cause.to_string());
                     // No other try was made because the run is to end or to stop.
                     let is_meant = self.may_ask() && self.deadline.has_passed();

@@ -19,7 +19,7 @@ use crate::ports::{
     Cause, Human, Model, ModelError, RetrySink, TokenSink, Tool, ToolCall, ToolError, ToolErrorKind,
     ToolOutput, Unanswered,
 };
-use crate::prompt::{Request, RequestBody};
+use crate::prompt::{Request, RequestBody, TraceContext};
 use crate::spec::{CompiledSpec, Policy, RoleName};
 
 /// The models and tools of an agent, and who or what else answers it.
@@ -52,7 +52,7 @@ impl Environment {
     /// again and that is left behind.
     pub fn perform(
         &self,
-        run: &str,
+        (run, trace): (&str, Option<&TraceContext>),
         request: &Request<'_>,
         tokens: Option<TokenSink<'_>>,
         retrying: RetrySink<'_>,
@@ -84,7 +84,8 @@ impl Environment {
                 else {
                     return unavailable(format!("the tool {tool:?} is not registered"));
                 };
-                let Some(result) = call_tool(tool, contract, run, effect, input, stop) else {
+                let trace = trace.map(|trace| trace.child(run, &effect.to_string()));
+                let Some(result) = call_tool(tool, contract, (run, trace), effect, input, stop) else {
                     return Ok(None);
                 };
                 let outcome = self.take_result(result, contract)?;
@@ -137,7 +138,7 @@ impl Environment {
 fn call_tool(
     tool: &Arc<dyn Tool>,
     contract: &ToolContract,
-    run: &str,
+    (run, trace): (&str, Option<TraceContext>),
     effect: EffectId,
     input: &Value,
     stop: &dyn Fn() -> bool,
@@ -150,7 +151,15 @@ fn call_tool(
     let timeout = contract.timeout_ms.map(Duration::from_millis);
     let (max_output_bytes, once) = (contract.max_output_bytes as usize, contract.happens_once());
     let call = move |tool: &dyn Tool, input: &Value, abandoned: &AtomicBool| {
-        tool.call(&ToolCall { input, idempotency_key: &key, timeout, max_output_bytes, once, abandoned })
+        tool.call(&ToolCall {
+            input,
+            idempotency_key: &key,
+            timeout,
+            max_output_bytes,
+            once,
+            abandoned,
+            trace,
+        })
     };
     let Some(timeout) = timeout else {
         let call = || call(&**tool, input, &AtomicBool::new(false));

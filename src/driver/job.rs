@@ -13,6 +13,7 @@ use crate::journal::{
 };
 use crate::machine::{ErrorCode, Input, Step, start};
 use crate::ports::Observer;
+use crate::prompt::TraceContext;
 use crate::spec::Digest;
 
 /// What a run does with a fixture.
@@ -52,6 +53,7 @@ impl Agent {
             replay: None,
             turn: (String::new(), 0),
             asked: None,
+            parent: None,
         }
     }
 
@@ -134,6 +136,7 @@ pub struct Job<'a> {
     replay: Option<(Fixture, Purpose)>,
     turn: (String, u32),
     asked: Option<Asked>,
+    parent: Option<TraceContext>,
 }
 
 impl<'a> Job<'a> {
@@ -153,6 +156,13 @@ impl<'a> Job<'a> {
     /// What a client asked for with it.
     pub(super) fn asked_as(mut self, asked: Option<Asked>) -> Self {
         self.asked = asked;
+        self
+    }
+
+    /// The span of the request that asks for the run. An observer that [traces](Observer::trace) it goes on in its trace.
+    #[must_use]
+    pub fn traced_under(mut self, parent: Option<TraceContext>) -> Self {
+        self.parent = parent;
         self
     }
 
@@ -204,6 +214,7 @@ impl<'a> Job<'a> {
         let input = redactor.clean(self.input);
         let model = agent.environment.model.as_ref().map(|model| redactor.text(model.name().to_owned()));
         let (run, (thread, turn)) = (make_run_id(), self.turn);
+        let trace = self.observer.trace(&run, self.parent.as_ref());
         let header = Record::Header(Box::new(Header {
             format: JOURNAL_FORMAT,
             run: run.clone(),
@@ -213,6 +224,8 @@ impl<'a> Job<'a> {
             spec: agent.compiled.shared_spec(),
             input: input.clone(),
             model: model.unwrap_or_default(),
+            servers: agent.environment.model.iter().flat_map(|model| model.servers()).collect(),
+            trace: self.parent.filter(|_| trace.is_some()),
         }));
         let mut memory = MemoryJournal::new();
         let in_memory = self.journal.is_none();
@@ -221,7 +234,7 @@ impl<'a> Job<'a> {
             None => &mut memory,
         };
         let mut drive = Drive::new(agent, (run, thread), journal, self.observer, self.cancel);
-        drive.playback = playback;
+        (drive.playback, drive.trace) = (playback, trace);
         let Step { state, effects, .. } = start(&agent.compiled, input);
         drive.note(&state, header);
         self.asked.into_iter().for_each(|asked| drive.note(&state, Record::Asked(asked)));

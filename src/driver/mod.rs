@@ -44,7 +44,7 @@ pub use human_input::{open_question, token};
 #[doc(hidden)]
 pub use redact::{Redactor, redact};
 #[doc(hidden)]
-pub use teller::retell;
+pub use teller::{retell, retell_to};
 #[doc(hidden)]
 pub use threads::{
     AskedAt, MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, find_asked, history, history_until,

@@ -94,7 +94,7 @@ impl Progress {
         Some(match signal {
             Signal::Entered(phase) => Progress::new(Phase, phase.to_string(), phase.to_string()),
             Signal::Asked { span, request } => Progress::of_request(span, request),
-            Signal::Answered { span, answer } if answer.usage.is_some() => {
+            Signal::Answered { span, answer, .. } if answer.usage.is_some() => {
                 let step = if answer.cached { "cached" } else { "answered" };
                 let content = json!({
                     "effect": span.effect, "asked": span.asked, "duration": seconds(answer.duration),
@@ -108,7 +108,7 @@ impl Progress {
                 });
                 Progress::new(Thinking, "said", content)
             }
-            Signal::Finished { step, tool, failed, output, duration } => Progress::new(
+            Signal::Finished { step, tool, failed, output, duration, .. } => Progress::new(
                 Thinking,
                 "tool_result",
                 json!({

@@ -12,14 +12,19 @@ use crate::contract::{AnswerForm, WordsIn};
 use crate::journal::{JournalError, Record, RunStatus};
 use crate::machine::{Effects, Event, State, admit, transition_admitted};
 use crate::ports::{Signal, Unanswered};
-use crate::prompt::{Request, RequestBody};
+use crate::prompt::{Request, RequestBody, TraceContext};
 use crate::spec::{Planner, RoleName, Write};
 
 impl<'a> Drive<'a> {
     /// Writes down what is about to be performed, then queues it.
     pub(super) fn request(&mut self, state: &State, effects: Effects) -> Result<(), JournalError> {
-        let begins = matches!(self.noted.first(), Some(Record::Header(_)));
         self.queue_effects(state, effects, self.agent.environment.clock.now_ms());
+        let header = self.noted.first().and_then(|record| match record {
+            Record::Header(header) => Some(header),
+            _ => None,
+        });
+        header.iter().for_each(|header| self.teller.tell_beginning(header));
+        let begins = header.is_some();
         self.append(None)?;
         if begins {
             self.teller.observer.notice(Signal::Entered(state.phase.name()));
@@ -36,12 +41,16 @@ impl<'a> Drive<'a> {
 
     /// Renders and queues what is about to be performed, and notes that it is requested. `at` is the time now.
     fn queue_effects(&mut self, state: &State, effects: Effects, at: u64) {
+        self.teller.at = at;
         for effect in effects {
-            let request = Request::of_with(self.compiled, state, effect, &mut self.work)
+            let mut request = Request::of_with(self.compiled, state, effect, &mut self.work)
                 .expect("the machine asks only for what the state holds");
             let (effect, digest) = (request.effect, request.digest);
             if self.ledger.find_pending(effect).is_none() {
                 self.note(state, Record::Requested { effect, digest, at: Some(at) });
+            }
+            if let (Some(trace), RequestBody::Model { request, .. }) = (&self.trace, &mut request.body) {
+                request.trace = Some(trace.child(&self.teller.run, &effect.to_string()));
             }
             self.queue.push(request);
         }
@@ -57,6 +66,7 @@ impl<'a> Drive<'a> {
         let (answered, lines) = (event.effect(), state.task.trace.len());
         // What is written down together has one time: looking at the clock is felt.
         let at = self.agent.environment.clock.now_ms();
+        self.teller.at = at;
         self.note(&state, Record::of_event(event.clone(), Some(at)));
         let duration = self.teller.tell_event(&event);
         let mut step = transition_admitted(self.compiled, state, event).expect("admitted above");
@@ -88,11 +98,15 @@ impl<'a> Drive<'a> {
     /// from the records, so a failure loses nothing.
     pub(super) fn note_status(&mut self, ended: &Result<Run, Stopped>) {
         self.teller.tell_open();
-        let state = match ended {
-            Ok(run) => &run.state,
-            Err(Stopped::Interrupted(stopped)) => &*stopped.state,
+        let (state, failure) = match ended {
+            Ok(run) => (&run.state, None),
+            Err(Stopped::Interrupted(stopped)) => (&*stopped.state, Some(stopped.cause.cause.to_string())),
             Err(_) => return,
         };
+        if self.teller.observer.is_watching() {
+            let (at, failure) = (self.teller.at, failure.as_deref());
+            self.teller.observer.notice(Signal::Ended { state, failure, at });
+        }
         if !self.is_noted {
             let status = RunStatus::at(self.compiled, state, &self.ledger);
             let _ = self.append(Some(&status));
@@ -118,7 +132,7 @@ impl<'a> Drive<'a> {
             let retrying = |error: &Unanswered, most, delay| {
                 self.teller.tell_retry(request.effect, error, most, delay);
             };
-            return environment.perform(&self.teller.run, request, None, &retrying, &stop);
+            return environment.perform(self.traced_run(), request, None, &retrying, &stop);
         };
         if self.has_streamed.replace(false) {
             self.teller.observer.notice(Signal::Restarted);
@@ -129,7 +143,7 @@ impl<'a> Drive<'a> {
             words.borrow_mut().forget();
             self.teller.tell_retry(request.effect, error, most, delay);
         };
-        let answer = environment.perform(&self.teller.run, request, Some(&mut sink), &retrying, &stop);
+        let answer = environment.perform(self.traced_run(), request, Some(&mut sink), &retrying, &stop);
         match &answer {
             Ok(Some(Event::ModelReplied { reply, .. })) => {
                 self.has_streamed.set(words.into_inner().end(reply.tool_calls.is_empty()));
@@ -138,6 +152,11 @@ impl<'a> Drive<'a> {
             _ => {}
         }
         answer
+    }
+
+    /// The run's id, and its span if it is traced.
+    pub(super) fn traced_run(&self) -> (&str, Option<&TraceContext>) {
+        (&self.teller.run, self.trace.as_ref())
     }
 
     /// Where the answer is in a reply, if it may be in it and is to be shown as it comes.

@@ -11,6 +11,7 @@ use super::drive::Drive;
 use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
+use super::teller::retell_to;
 use crate::journal::{
     Asked, Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under,
 };
@@ -133,13 +134,16 @@ impl<'a> Resume<'a> {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
         }
+        let observer = self.observer;
+        let traced = observer.trace(&folded.run, folded.trace.as_ref());
+        observer.recall(&|observer| drop(retell_to(&records, observer)));
         let Folded { run, thread, compiled, mut state, ledger, .. } = folded;
         let agent = Agent::of(compiled, Arc::clone(&self.agent.environment));
         if !state.phase.name().is_terminal() {
             agent.check_complete()?;
         }
         let mut drive = Drive::new(&agent, (run, thread), self.journal, self.observer, self.cancel);
-        drive.ledger = ledger;
+        (drive.ledger, drive.trace) = (ledger, traced);
         changed.into_iter().for_each(|record| drive.note(&state, record));
         let event = match self.input {
             None => None,
@@ -150,7 +154,12 @@ impl<'a> Resume<'a> {
         let asked = self.asked.filter(|_| event.is_some());
         asked.into_iter().for_each(|asked| drive.note(&state, Record::Asked(asked)));
         match event {
-            Some(event) => state = drive.apply(state, event, false)?,
+            Some(event) => {
+                if let Some(effect) = event.effect().filter(|_| drive.trace.is_some()) {
+                    drive.teller.reopen(effect);
+                }
+                state = drive.apply(state, event, false)?;
+            }
             None => drive.append(None)?,
         }
         if let Some((effect, tool)) = drive.ledger.doubts(drive.compiled, &state).next() {

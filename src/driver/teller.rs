@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::progress::Progress;
 use crate::contract::split_thoughts;
-use crate::journal::{JournalError, Record, compile, render_awaited, split};
+use crate::journal::{Header, JournalError, Record, compile, render_awaited, split};
 use crate::machine::{
-    EffectId, EffectKind, Event, ModelReply, PhaseName, Place, Step, StepRun, ToolOutcome, start, transition,
+    EffectId, EffectKind, Event, ModelReply, PhaseName, Place, State, Step, StepRun, ToolOutcome, start,
+    transition,
 };
-use crate::ports::{Answer, Observer, Signal, Span, Unanswered};
+use crate::ports::{Answer, Beginning, Observer, Signal, Span, Unanswered};
 use crate::prompt::Request;
-use crate::spec::Spec;
+use crate::spec::{CompiledSpec, Spec};
 
 /// An effect that an observer was told of and that is not answered yet.
 struct OpenEffect {
@@ -32,11 +33,13 @@ pub(super) struct Teller<'a> {
     began: Instant,
     /// The time of the record that is told, where records are.
     recorded: Option<Duration>,
+    /// The time of what is told, in milliseconds since 1970.
+    pub at: u64,
 }
 
 impl<'a> Teller<'a> {
     pub fn new(run: String, thread: String, observer: &'a dyn Observer) -> Self {
-        Teller { observer, run, thread, open: Vec::new(), began: Instant::now(), recorded: None }
+        Teller { observer, run, thread, open: Vec::new(), began: Instant::now(), recorded: None, at: 0 }
     }
 
     fn now(&self) -> Duration {
@@ -49,13 +52,36 @@ impl<'a> Teller<'a> {
         Answer { duration, usage: None, cached: false, failure }
     }
 
+    /// Tells that the run begins.
+    pub fn tell_beginning(&self, header: &Header) {
+        self.observer.notice(Signal::Began(Beginning {
+            run: &header.run,
+            thread: &header.thread,
+            spec: &header.spec,
+            question: &header.input.question,
+            model: &header.model,
+            servers: &header.servers,
+            parent: header.trace.as_ref(),
+            at: self.at,
+        }));
+    }
+
+    /// Takes up what a person was asked before, so that their answer is told.
+    pub fn reopen(&mut self, effect: EffectId) {
+        self.open.push(OpenEffect { effect, asked: "human".to_owned(), since: self.now() });
+    }
+
+    fn span<'s>(&'s self, effect: EffectId, asked: &'s str) -> Span<'s> {
+        Span { run: &self.run, thread: &self.thread, effect, asked, at: self.at }
+    }
+
     /// Tells what is asked. What was asked before and has no answer yet is told once.
     pub fn tell_request(&mut self, request: &Request<'_>) {
         let (effect, asked) = (request.effect, request.asked.to_string());
         if self.open.iter().any(|open| open.effect == effect) {
             return;
         }
-        let span = Span { run: &self.run, thread: &self.thread, effect, asked: &asked };
+        let span = self.span(effect, &asked);
         self.observer.notice(Signal::Asked { span, request: &request.body });
         self.open.push(OpenEffect { effect, asked, since: self.now() });
     }
@@ -63,7 +89,7 @@ impl<'a> Teller<'a> {
     /// Tells that what is still open has no answer.
     pub fn tell_open(&mut self) {
         while let Some(open) = self.open.pop() {
-            self.tell_answer(&open, self.answer(&open, Some("open")));
+            self.tell_answer(&open, self.answer(&open, Some("open")), None);
         }
     }
 
@@ -87,7 +113,7 @@ impl<'a> Teller<'a> {
             Event::Expired { .. } => answer.failure = Some("expired"),
             _ => {}
         }
-        self.tell_answer(&open, answer);
+        self.tell_answer(&open, answer, Some(event));
         if let Event::ModelReplied { reply, .. } = event {
             self.tell_words(&open, reply);
         }
@@ -98,7 +124,8 @@ impl<'a> Teller<'a> {
                 ToolOutcome::Returned { output, .. } => (false, output.clone()),
                 ToolOutcome::Failed { kind, message } => (true, format!("ERROR: {kind}: {message}")),
             };
-            self.observer.notice(Signal::Finished { step, tool, failed, output: &output, duration });
+            let effect = open.effect;
+            self.observer.notice(Signal::Finished { effect, step, tool, failed, output: &output, duration });
         }
         duration
     }
@@ -110,7 +137,7 @@ impl<'a> Teller<'a> {
         let thoughts = thoughts.collect::<Vec<_>>().join("\n");
         let words = if reply.tool_calls.is_empty() { "" } else { &*words };
         if !thoughts.is_empty() || !words.is_empty() {
-            let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
+            let span = self.span(open.effect, &open.asked);
             self.observer.notice(Signal::Said { span, thoughts: &thoughts, words });
         }
     }
@@ -118,14 +145,14 @@ impl<'a> Teller<'a> {
     /// Tells that an effect got no answer.
     pub fn tell_failure(&mut self, effect: EffectId, failure: &str) {
         if let Some(open) = self.take_open(effect) {
-            self.tell_answer(&open, self.answer(&open, Some(failure)));
+            self.tell_answer(&open, self.answer(&open, Some(failure)), None);
         }
     }
 
     /// Tells that an effect is tried again.
     pub fn tell_retry(&self, effect: EffectId, error: &Unanswered, most: u32, delay: Duration) {
         if let Some(OpenEffect { asked, .. }) = self.open.iter().find(|open| open.effect == effect) {
-            let span = Span { run: &self.run, thread: &self.thread, effect, asked };
+            let span = self.span(effect, asked);
             self.observer.notice(Signal::Retrying { span, error, most, delay });
         }
     }
@@ -135,9 +162,9 @@ impl<'a> Teller<'a> {
         Some(self.open.swap_remove(at))
     }
 
-    fn tell_answer(&self, open: &OpenEffect, answer: Answer<'_>) {
-        let span = Span { run: &self.run, thread: &self.thread, effect: open.effect, asked: &open.asked };
-        self.observer.notice(Signal::Answered { span, answer });
+    fn tell_answer(&self, open: &OpenEffect, answer: Answer<'_>, event: Option<&Event>) {
+        let span = self.span(open.effect, &open.asked);
+        self.observer.notice(Signal::Answered { span, answer, event });
     }
 
     /// Tells what an answer has changed, which took so long. `lines` is the number of trace lines before it.
@@ -184,7 +211,7 @@ impl<'a> Teller<'a> {
     fn tell_result(
         &self,
         step: &Step,
-        Place { draft, step: at, .. }: Place,
+        Place { draft, step: at, attempt }: Place,
         duration: Option<Duration>,
     ) -> Option<()> {
         let task = &step.state.task;
@@ -192,7 +219,8 @@ impl<'a> Teller<'a> {
         let progress = if draft == task.draft { current } else { task.artifacts.past.last().or(current) }?;
         let (tool, run) = (&progress.plan.steps.get(at as usize)?.tool, progress.steps.get(at as usize)?);
         let (output, failed) = (run.output()?, matches!(run, StepRun::Failed { .. }));
-        self.observer.notice(Signal::Finished { step: at, tool, failed, output, duration });
+        let effect = EffectKind::Step { draft, step: at, attempt }.into();
+        self.observer.notice(Signal::Finished { effect, step: at, tool, failed, output, duration });
         Some(())
     }
 }
@@ -203,17 +231,44 @@ impl<'a> Teller<'a> {
 /// # Errors
 /// Names the record that does not fit, by its index.
 pub fn retell(records: &[Record]) -> Result<Vec<(u64, Progress)>, JournalError> {
+    let (heard, mut told) = (Heard::default(), Vec::new());
+    tell_records(records, &heard, |index, now_ms, compiled, state| {
+        let is_end = matches!(&records[index as usize], Record::Answered { .. } | Record::Happened(_))
+            && state.phase.name().is_terminal();
+        let heard = heard.0.take().into_iter().chain(is_end.then(|| Progress::of_end(state)));
+        told.extend(heard.map(|progress| (index, progress.stamped(now_ms, &compiled.spec().name))));
+    })?;
+    Ok(told)
+}
+
+/// Tells an observer what the records of a run say, from the beginning.
+///
+/// # Errors
+/// Names the record that does not fit, by its index.
+pub fn retell_to(records: &[Record], observer: &dyn Observer) -> Result<(), JournalError> {
+    tell_records(records, observer, |_, _, _, _| {})
+}
+
+/// Tells what records say. `told` hears after each of its index, its time, the spec and the state.
+fn tell_records(
+    records: &[Record],
+    observer: &dyn Observer,
+    mut told: impl FnMut(u64, u64, &CompiledSpec, &State),
+) -> Result<(), JournalError> {
     let (header, spec) = split(records)?;
     let compiled = compile(Spec::clone(spec))?;
-    let heard = Heard::default();
-    let mut teller = Teller::new(header.run.clone(), header.thread.clone(), &heard);
+    let mut teller = Teller::new(header.run.clone(), header.thread.clone(), observer);
     let mut state = start(&compiled, header.input.clone()).state;
-    let (mut told, mut now_ms) = (Vec::new(), 0);
+    let mut now_ms = 0;
     for (index, record) in (0..).zip(records) {
         now_ms = record.time().unwrap_or(now_ms);
-        teller.recorded = Some(Duration::from_millis(now_ms));
+        (teller.at, teller.recorded) = (now_ms, Some(Duration::from_millis(now_ms)));
         match record {
-            Record::Header(_) => teller.observer.notice(Signal::Entered(state.phase.name())),
+            Record::Header(header) => {
+                teller.at = records.iter().find_map(Record::time).unwrap_or_default();
+                teller.tell_beginning(header);
+                teller.observer.notice(Signal::Entered(state.phase.name()));
+            }
             Record::Requested { effect, .. } => {
                 let request = render_awaited(&compiled, &state, *effect);
                 request.iter().for_each(|request| teller.tell_request(request));
@@ -226,15 +281,14 @@ pub fn retell(records: &[Record]) -> Result<Vec<(u64, Progress)>, JournalError> 
                 teller.tell_step(&step, answered, duration, lines);
                 state = step.state;
                 if state.phase.name().is_terminal() {
-                    heard.0.borrow_mut().push(Progress::of_end(&state));
+                    teller.observer.notice(Signal::Ended { state: &state, failure: None, at: now_ms });
                 }
             }
             Record::SpecChanged(_) | Record::Asked(_) | Record::Resolved { .. } => {}
         }
-        let heard = heard.0.take().into_iter();
-        told.extend(heard.map(|progress| (index, progress.stamped(now_ms, &compiled.spec().name))));
+        told(index, now_ms, &compiled, &state);
     }
-    Ok(told)
+    Ok(())
 }
 
 /// Keeps what it is told.

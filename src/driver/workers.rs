@@ -12,7 +12,7 @@ use super::agent::Agent;
 use super::environment::Deadline;
 use crate::machine::{EffectId, Event};
 use crate::ports::Unanswered;
-use crate::prompt::{Request, RequestBody};
+use crate::prompt::{Request, RequestBody, TraceContext};
 
 /// What came of an effect: an event, or nothing after a wait that was cut short.
 pub(super) type Performed = (EffectId, Result<Option<Event>, Unanswered>);
@@ -39,7 +39,7 @@ pub(super) struct Workers<'scope, 'env> {
 impl<'scope, 'env> Workers<'scope, 'env> {
     pub fn new(
         agent: &'env Agent,
-        run: &'env str,
+        run: (&'env str, Option<&'env TraceContext>),
         deadline: &'env Deadline,
         scope: &'scope Scope<'scope, 'env>,
     ) -> Self {
@@ -71,7 +71,8 @@ impl<'scope, 'env> Workers<'scope, 'env> {
 #[derive(Clone)]
 struct Worker<'env> {
     agent: &'env Agent,
-    run: &'env str,
+    /// The run's id, and its span if it is traced.
+    run: (&'env str, Option<&'env TraceContext>),
     deadline: &'env Deadline,
     sender: Sender<Said>,
     taken: Arc<Mutex<Receiver<Request<'env>>>>,

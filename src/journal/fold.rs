@@ -6,7 +6,7 @@ use super::record::check_format;
 use super::{Header, JournalError, Record, ResolvedAs, Unknown};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, Input, State, awaited, outstanding, start, transition};
-use crate::prompt::{Request, RequestBody};
+use crate::prompt::{Request, RequestBody, TraceContext};
 use crate::spec::{CompiledSpec, Digest, Spec};
 
 /// What was requested and is not answered yet.
@@ -92,6 +92,8 @@ pub struct Folded {
     pub compiled: CompiledSpec,
     /// The state after the last record.
     pub state: State,
+    /// The span of the request that began it.
+    pub(crate) trace: Option<TraceContext>,
     pub(crate) ledger: Ledger,
 }
 
@@ -147,7 +149,7 @@ pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, Journal
 
 /// Folds a journal under a spec that may be another than its own.
 pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, JournalError> {
-    let Header { run, thread, turn, model, input, .. } = split(&records)?.0.clone();
+    let Header { run, thread, turn, model, input, trace, .. } = split(&records)?.0.clone();
     let compiled = compile(spec)?;
     let mut ledger = Ledger { len: 1, ..Ledger::default() };
     let walked = walk(&compiled, input, records, |_, state, record| {
@@ -155,7 +157,7 @@ pub(crate) fn fold_under(spec: Spec, records: Vec<Record>) -> Result<Folded, Jou
         Ok(())
     });
     let (state, _) = walked.map_err(|(index, problem)| JournalError::at(index, problem))?;
-    Ok(Folded { run, thread, turn, model, compiled, state, ledger })
+    Ok(Folded { run, thread, turn, model, compiled, state, trace, ledger })
 }
 
 /// The tool of an effect that the run waits for, if calling it twice would change something twice.

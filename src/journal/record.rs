@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{JournalError, JournalErrorKind, ThreadId};
 use crate::machine::{EffectId, Event, Input};
+use crate::ports::ModelServer;
+use crate::prompt::TraceContext;
 use crate::spec::{Digest, Spec};
 
 /// The version of the record format that this crate writes. A change in what a record means raises it.
 ///
-/// Records are added within a version: 5 came to have [`Record::Asked`], which older programs do not read.
+/// Records are added within a version: 5 came to have [`Record::Asked`], and a header `servers` and `trace`, which
+/// older programs do not read.
 ///
 /// - 5: what a model is shown stands in another order. The digests of its requests in older journals name another
 ///   text, so they are compared with nothing.
@@ -204,6 +207,12 @@ pub struct Header {
     /// The name of the model that it began with; empty if it had none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
+    /// The servers of models that it may ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ModelServer>,
+    /// The span of the request that began it, if the run is traced in the trace of that. In no digest of a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
 }
 
 /// Where the beginning of a run was copied from.

@@ -7,8 +7,8 @@ mod observer;
 mod scripted;
 mod tool;
 
-pub use model::{Cause, Human, Model, ModelError, Question, Unanswered};
-pub use observer::{Answer, Observer, Signal, Span};
+pub use model::{Cause, Human, Model, ModelError, ModelServer, Question, Unanswered};
+pub use observer::{Answer, Beginning, Observer, Signal, Span};
 pub use scripted::ScriptedModel;
 pub use tool::{Embedder, FnTool, Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::tool::Secret;
 use crate::machine::{EffectId, FailureClass, HumanAnswer, ModelFailure, ModelReply, State};
 use crate::prompt::ModelRequest;
@@ -68,6 +70,26 @@ pub trait Model: Send + Sync {
     fn secrets(&self) -> Vec<Secret> {
         Vec::new()
     }
+
+    /// The servers that it may ask, the usual one first. A run's header keeps them, for who looks at the run later.
+    fn servers(&self) -> Vec<ModelServer> {
+        Vec::new()
+    }
+}
+
+/// A server of models. It is kept with a run, so it holds no key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelServer {
+    /// The name that [`ModelReply::server`] or a spec's `model` has for it; empty for the usual one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Whose protocol it speaks: `openai`, `anthropic`.
+    pub provider: String,
+    /// Its host.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
 }
 
 impl<T: Model + ?Sized> Model for Arc<T> {
@@ -91,6 +113,10 @@ impl<T: Model + ?Sized> Model for Arc<T> {
 
     fn secrets(&self) -> Vec<Secret> {
         (**self).secrets()
+    }
+
+    fn servers(&self) -> Vec<ModelServer> {
+        (**self).servers()
     }
 }
 

@@ -4,16 +4,19 @@
 
 use std::time::Duration;
 
-use super::model::Unanswered;
+use super::model::{ModelServer, Unanswered};
 use crate::contract::Source;
-use crate::machine::{EffectId, EffectKind, PhaseName, TraceLine, Usage};
-use crate::prompt::RequestBody;
+use crate::machine::{EffectId, EffectKind, Event, PhaseName, State, TraceLine, Usage};
+use crate::prompt::{RequestBody, TraceContext};
+use crate::spec::Spec;
 
 /// Something that an observer may show or measure. Every effect comes in a pair with the same [`Span`]:
 /// [`Asked`](Signal::Asked), then [`Answered`](Signal::Answered).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Signal<'a> {
+    /// The run begins. Nothing was asked yet.
+    Began(Beginning<'a>),
     /// The run entered a phase.
     Entered(PhaseName),
     /// An effect is on record and about to be performed.
@@ -29,6 +32,8 @@ pub enum Signal<'a> {
         span: Span<'a>,
         /// How.
         answer: Answer<'a>,
+        /// What the world said, as it is on record; nothing where there was no answer.
+        event: Option<&'a Event>,
     },
     /// What a model thought, and what it said beside its calls.
     Said {
@@ -52,6 +57,8 @@ pub enum Signal<'a> {
     },
     /// A step has a result.
     Finished {
+        /// The last effect that the result is of, or the step whose nested run it is.
+        effect: EffectId,
         /// The step's position, from 0.
         step: u32,
         /// The tool.
@@ -71,6 +78,37 @@ pub enum Signal<'a> {
     Restarted,
     /// Where the answer comes from. Sent once, at the end, if tools named their sources.
     Sources(&'a [Source]),
+    /// The run has ended, or stops here: it waits for a person, or got no answer.
+    Ended {
+        /// The state that it ends in.
+        state: &'a State,
+        /// Why there was no answer, in a word; see [`Answer::failure`].
+        failure: Option<&'a str>,
+        /// When, in milliseconds since 1970.
+        at: u64,
+    },
+}
+
+/// What a run is and starts from.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Beginning<'a> {
+    /// The run's id.
+    pub run: &'a str,
+    /// The thread that it is a turn of; empty where it stands alone.
+    pub thread: &'a str,
+    /// The spec that it begins with.
+    pub spec: &'a Spec,
+    /// The question.
+    pub question: &'a str,
+    /// The name of the model that is asked where a role names none.
+    pub model: &'a str,
+    /// The servers of models that may be asked.
+    pub servers: &'a [ModelServer],
+    /// The span of the request that began it, if that was traced.
+    pub parent: Option<&'a TraceContext>,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
 }
 
 /// One effect of a run, from asking to answer.
@@ -85,6 +123,8 @@ pub struct Span<'a> {
     pub effect: EffectId,
     /// Whom it asks; see [`Request::asked`](crate::prompt::Request::asked).
     pub asked: &'a str,
+    /// When that which is told of it happened, in milliseconds since 1970, as the records have it.
+    pub at: u64,
 }
 
 impl Span<'_> {
@@ -128,6 +168,18 @@ pub trait Observer {
     /// Whether signals are wanted at all. A run that is not watched measures nothing.
     fn is_watching(&self) -> bool {
         true
+    }
+
+    /// The span of a run that begins or goes on, if the run is traced: models and tools are told theirs then.
+    fn trace(&self, run: &str, parent: Option<&TraceContext>) -> Option<TraceContext> {
+        let _ = (run, parent);
+        None
+    }
+
+    /// What happened in a run before it goes on, for an observer that wants to know: `tell` tells it to the one that
+    /// it is given.
+    fn recall(&self, tell: &dyn Fn(&dyn Observer)) {
+        let _ = tell;
     }
 
     /// Whether to stream the answer as [`Signal::Token`]. The stream may be cut short or given up for

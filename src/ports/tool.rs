@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contract::{Source, ToolContract};
+use crate::prompt::TraceContext;
 
 /// A tool. Blocking; called at most once for each effect the machine asks for.
 ///
@@ -133,6 +134,8 @@ pub struct ToolCall<'a> {
     pub once: bool,
     /// Becomes true once nobody waits for the answer any more: no other try begins then, and a wait ends.
     pub abandoned: &'a AtomicBool,
+    /// The span that the call is of, where the run is traced: what a server is told as `traceparent`.
+    pub trace: Option<TraceContext>,
 }
 
 static WAITED_FOR: AtomicBool = AtomicBool::new(false);
@@ -141,7 +144,7 @@ impl<'a> ToolCall<'a> {
     /// A call that may take its time and be made again, for at most 24,000 bytes.
     pub fn new(input: &'a Value, idempotency_key: &'a str) -> Self {
         let (timeout, max_output_bytes, once, abandoned) = (None, 24_000, false, &WAITED_FOR);
-        ToolCall { input, idempotency_key, timeout, max_output_bytes, once, abandoned }
+        ToolCall { input, idempotency_key, timeout, max_output_bytes, once, abandoned, trace: None }
     }
 
     /// Whether nobody waits for the answer any more.

@@ -12,6 +12,7 @@ mod payload;
 mod question;
 mod repeats;
 mod request;
+mod trace_context;
 
 #[doc(hidden)]
 pub use payload::Work;
@@ -20,6 +21,7 @@ pub(crate) use question::subject;
 pub use request::role_frame;
 pub use request::{Request, RequestBody};
 pub(crate) use request::{human_digest, wait_digest};
+pub use trace_context::TraceContext;
 
 use std::sync::Arc;
 
@@ -37,6 +39,8 @@ pub struct ModelRequest {
     pub payload: String,
     /// The messages after it, for a planner that goes on call by call. Every call has its result.
     pub conversation: Vec<Message>,
+    /// The span that the call is of, where the run is traced. In no digest and on no record.
+    pub trace: Option<TraceContext>,
 }
 
 impl ModelRequest {

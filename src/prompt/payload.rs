@@ -60,7 +60,7 @@ pub(super) fn render(
             payload.add("repair", repair);
         }
     }
-    Some(ModelRequest { frame: Arc::clone(frame), payload: payload.into_text(), conversation })
+    Some(ModelRequest { frame: Arc::clone(frame), payload: payload.into_text(), conversation, trace: None })
 }
 
 /// Renders the request to the role that does a step: what it is to do, on what, and what is known by then.
@@ -86,7 +86,7 @@ pub(super) fn render_step(
     payload.add_some("input", input.or(planned.material()));
     payload.add_some("tool", planned.with.as_deref());
     let (frame, payload) = (Arc::clone(frame), payload.into_text());
-    Some(ModelRequest { frame, payload, conversation: Vec::new() })
+    Some(ModelRequest { frame, payload, conversation: Vec::new(), trace: None })
 }
 
 /// What a run keeps between its requests: what the roles behind EXECUTE are shown of a draft, which does not change

@@ -184,6 +184,8 @@ pub fn long_run(agent: &str, count: usize) -> Vec<Record> {
         spec: Arc::new(spec),
         input: input.clone(),
         model: String::new(),
+        servers: Vec::new(),
+        trace: None,
     };
     let mut steps: Vec<Value> = (1..count).map(|n| json!({"tool": "calc", "input": n.to_string()})).collect();
     steps.push(json!({"tool": "final_answer", "input": "say it"}));

@@ -24,7 +24,12 @@ fn frame() -> RequestFrame {
 }
 
 fn request(payload: &str) -> ModelRequest {
-    ModelRequest { frame: Arc::new(frame()), payload: payload.to_owned(), conversation: Vec::new() }
+    ModelRequest {
+        frame: Arc::new(frame()),
+        payload: payload.to_owned(),
+        conversation: Vec::new(),
+        trace: None,
+    }
 }
 
 /// Says how often it was asked, and what.

@@ -22,7 +22,12 @@ fn request(role: RoleName, payload: &str) -> ModelRequest {
         max_tokens: None,
         digest: Digest::of([]),
     };
-    ModelRequest { frame: Arc::new(frame), payload: payload.to_owned(), conversation: Vec::new() }
+    ModelRequest {
+        frame: Arc::new(frame),
+        payload: payload.to_owned(),
+        conversation: Vec::new(),
+        trace: None,
+    }
 }
 
 fn text(model: &ScriptedModel, role: RoleName) -> String {

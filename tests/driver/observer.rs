@@ -33,7 +33,7 @@ impl Observer for Watcher {
             Signal::Asked { span, request: RequestBody::Tool { tool, input, .. } } => {
                 format!("calling {tool} {input} {}", span.effect)
             }
-            Signal::Answered { span, answer } => {
+            Signal::Answered { span, answer, .. } => {
                 format!("answered {} {}", span.asked, answer.failure.unwrap_or("well"))
             }
             Signal::Finished { tool, failed, output, .. } => format!("finished {tool} {failed} {output}"),
@@ -45,6 +45,7 @@ impl Observer for Watcher {
             Signal::Retrying { span, error, most, delay } => {
                 format!("retrying {} after {} of {most} in {delay:?}: {error}", span.asked, error.tries)
             }
+            Signal::Began(_) | Signal::Ended { .. } => return,
             _ => "something new".to_owned(),
         };
         self.seen.lock().unwrap().push(line);
@@ -249,7 +250,7 @@ impl Observer for Pairs {
                 assert!(!span.run.is_empty());
                 open.push((span.effect, span.asked.to_owned()));
             }
-            Signal::Answered { span, answer } => {
+            Signal::Answered { span, answer, .. } => {
                 let known = (span.effect, span.asked.to_owned());
                 let at = open.iter().position(|asked| *asked == known).expect("it was asked");
                 open.remove(at);

@@ -115,7 +115,7 @@ pub fn frame() -> RequestFrame {
 
 pub fn request(frame: RequestFrame) -> ModelRequest {
     let payload = r#"{"user_question":"왜?"}"#.to_owned();
-    ModelRequest { frame: Arc::new(frame), payload, conversation: Vec::new() }
+    ModelRequest { frame: Arc::new(frame), payload, conversation: Vec::new(), trace: None }
 }
 
 /// A request for plain text.

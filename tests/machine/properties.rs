@@ -130,6 +130,8 @@ pub fn play(compiled: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]
         spec: spec.clone().into(),
         input: input.clone(),
         model: String::new(),
+        servers: Vec::new(),
+        trace: None,
     };
     let begun = start(compiled, input);
     let mut played =

@@ -160,7 +160,8 @@ fn an_agent_without_material_has_no_result() {
     #[track_caller]
     fn check(agent: &str, payload: Value, said: &str) {
         let frame = agent_frame(&compiled(WORKERS), agent);
-        let request = ModelRequest { frame, payload: payload.to_string(), conversation: Vec::new() };
+        let request =
+            ModelRequest { frame, payload: payload.to_string(), conversation: Vec::new(), trace: None };
         let error = Offline::new().ask(&request, None).unwrap_err();
         assert_eq!(error, ModelError::failed(FailureClass::NothingFound, said));
     }

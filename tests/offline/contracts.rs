@@ -38,7 +38,7 @@ static AGENTS: LazyLock<Vec<CompiledSpec>> = LazyLock::new(|| {
 
 fn reply(compiled: &CompiledSpec, role: RoleName, payload: &str) -> Option<Result<ModelReply, ModelError>> {
     let frame = compiled.frame(role)?.clone();
-    let request = ModelRequest { frame, payload: payload.to_owned(), conversation: Vec::new() };
+    let request = ModelRequest { frame, payload: payload.to_owned(), conversation: Vec::new(), trace: None };
     let reply = Offline::new().ask(&request, None);
     assert_eq!(reply, Offline::new().ask(&request, None), "{payload}");
     Some(reply)
@@ -212,7 +212,7 @@ fn a_payload_that_is_not_understood_is_a_bad_request() {
 fn a_sink_gets_the_whole_reply() {
     let frame = offline_specs::shipped("validated", RoleName::Writer);
     let payload = json!({"user_question": "hello"}).to_string();
-    let request = ModelRequest { frame, payload, conversation: Vec::new() };
+    let request = ModelRequest { frame, payload, conversation: Vec::new(), trace: None };
     let mut streamed = String::new();
     let reply = Offline::new().ask(&request, Some(&mut |piece: &str| streamed.push_str(piece))).unwrap();
     assert_eq!(streamed, reply.text);

@@ -14,7 +14,7 @@ use crate::servers::Server;
 use crate::settings::Settings;
 use planwright::driver::Cached;
 use planwright::machine::ModelReply;
-use planwright::ports::{Model, ModelError, RetrySink, Secret, TokenSink};
+use planwright::ports::{Model, ModelError, ModelServer, RetrySink, Secret, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{Digest, RequestFrame, RoleName};
 use planwright_http::{Anthropic, Fallback, ModelConfig, OpenAi, Responses, Retry, show_address};
@@ -148,6 +148,18 @@ impl Model for ByRole {
     ) -> Result<ModelReply, ModelError> {
         let (model, request) = self.route(request);
         model.ask_until(&request, tokens, retrying, stop)
+    }
+
+    fn servers(&self) -> Vec<ModelServer> {
+        // What is asked by a name of its own is found by that; of a chain, by the name of who answers.
+        let named = self.named.iter().flat_map(|(name, model)| {
+            let servers = model.servers().into_iter();
+            servers.map(move |server| match server.name.is_empty() {
+                true => ModelServer { name: name.clone(), ..server },
+                false => server,
+            })
+        });
+        self.usual.servers().into_iter().chain(named).collect()
     }
 
     fn secrets(&self) -> Vec<Secret> {

@@ -104,7 +104,7 @@ impl Embedder for Embeddings {
             rest = others;
             let body = json!({"model": self.model, "input": batch}).to_string();
             let body = Some(body.as_bytes());
-            let request = Request { uri: &self.endpoint.0, body, idempotency_key: None };
+            let request = Request { uri: &self.endpoint.0, body, idempotency_key: None, trace: None };
             let answer = self.client.ask_json(request, self.timeout, false, stop)?;
             vectors.extend(parse_vectors(&answer, batch.len()).map_err(unfit)?);
         }

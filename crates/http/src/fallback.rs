@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planwright::machine::ModelReply;
-use planwright::ports::{Cause, Model, ModelError, RetrySink, Secret, TokenSink, Unanswered};
+use planwright::ports::{Cause, Model, ModelError, ModelServer, RetrySink, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 use planwright::spec::RequestFrame;
 
@@ -113,6 +113,14 @@ impl Model for Fallback {
         stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, ModelError> {
         self.ask_each(request, tokens, Some(retrying), stop)
+    }
+
+    fn servers(&self) -> Vec<ModelServer> {
+        let named = |(name, model): &(String, Arc<dyn Model>)| {
+            let name = name.clone();
+            model.servers().into_iter().map(move |server| ModelServer { name: name.clone(), ..server })
+        };
+        self.models.iter().flat_map(named).collect()
     }
 
     fn secrets(&self) -> Vec<Secret> {

@@ -54,7 +54,7 @@ use text::is_korean;
 /// let compiled = agents::shipped("validated").unwrap().check()?;
 /// let frame = compiled.frame(RoleName::Planner).unwrap().clone();
 /// let payload = r#"{"user_question": "What is 345*872?"}"#.to_owned();
-/// let request = ModelRequest { frame, payload, conversation: Vec::new() };
+/// let request = ModelRequest { frame, payload, conversation: Vec::new(), trace: None };
 ///
 /// let reply = Offline::new().ask(&request, None).unwrap();
 /// let plan = compiled.plan().parse(Before::NOTHING, &reply.text, 10_000).unwrap().plan;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use planwright::journal::{Header, JournalError, Lease, Origin, Record, Seal, ThreadId};
 use planwright::machine::Input;
+use planwright::ports::ModelServer;
+use planwright::prompt::TraceContext;
 use planwright::spec::{Digest, Spec};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
@@ -201,6 +203,10 @@ struct StoredHeader {
     spec: Digest,
     input: Input,
     model: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<ModelServer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceContext>,
 }
 
 impl Specs {
@@ -214,8 +220,9 @@ impl Specs {
         let Some(spec) = self.store(conn, index, spec)? else { return Ok(record.encode(index)?) };
         let stored = match record.clone() {
             Record::Header(header) => {
-                let Header { format, run, thread, turn, origin, input, model, .. } = *header;
-                let header = StoredHeader { format, run, thread, turn, origin, spec, input, model };
+                let Header { format, run, thread, turn, origin, input, model, servers, trace, .. } = *header;
+                let header =
+                    StoredHeader { format, run, thread, turn, origin, spec, input, model, servers, trace };
                 Stored::Header(Box::new(header))
             }
             _ => Stored::SpecChanged(spec),
@@ -250,9 +257,11 @@ impl Specs {
         Ok(match holds_spec.then(|| serde_json::from_slice(text).ok()).flatten() {
             Some(Stored::SpecChanged(digest)) => Record::SpecChanged(self.find(conn, index, digest)?),
             Some(Stored::Header(header)) => {
-                let StoredHeader { format, run, thread, turn, origin, spec, input, model } = *header;
+                let StoredHeader { spec, format, run, thread, turn, origin, input, model, servers, trace } =
+                    *header;
                 let spec = self.find(conn, index, spec)?;
-                Record::Header(Box::new(Header { format, run, thread, turn, origin, spec, input, model }))
+                let header = Header { format, run, thread, turn, origin, spec, input, model, servers, trace };
+                Record::Header(Box::new(header))
             }
             None => Record::decode(text).map_err(|problem| JournalError::at(index, problem))?,
         })

@@ -13,6 +13,7 @@ use crate::journal::{
 };
 use crate::machine::{HumanAnswer, Input};
 use crate::ports::{Observer, Secret};
+use crate::prompt::TraceContext;
 use crate::spec::Memory;
 
 /// A thread to be gone on with: who watches, who may stop it, and what is said.
@@ -26,6 +27,7 @@ pub struct ThreadHandle<'a> {
     take_over: bool,
     token: Option<String>,
     asked: Option<Asked>,
+    parent: Option<TraceContext>,
 }
 
 impl<'a> ThreadHandle<'a> {
@@ -40,6 +42,7 @@ impl<'a> ThreadHandle<'a> {
             take_over: false,
             token: None,
             asked: None,
+            parent: None,
         }
     }
 
@@ -58,6 +61,12 @@ impl<'a> ThreadHandle<'a> {
     /// Which rules an unfinished turn goes on under if the agent's are others.
     pub fn changed(mut self, changed: Changed) -> Self {
         self.changed = changed;
+        self
+    }
+
+    /// The span of the request that asks for a new turn; see [`Job::traced_under`](crate::driver::Job::traced_under).
+    pub fn traced_under(mut self, parent: Option<TraceContext>) -> Self {
+        self.parent = parent;
         self
     }
 
@@ -156,7 +165,7 @@ impl<'a> ThreadHandle<'a> {
     ) -> Result<Run, Stopped> {
         let mut journal = leased.turn(turn);
         let job = agent.job(input).journal(&mut journal).turn(self.thread.as_str(), turn);
-        let job = job.asked_as(self.asked.clone());
+        let job = job.asked_as(self.asked.clone()).traced_under(self.parent);
         job.observer(self.observer).cancel(self.cancel.clone()).run()
     }
 

@@ -253,7 +253,7 @@ fn copy_records(
     if let Some(Record::Header(header)) = records.first_mut() {
         let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };
         let (run, thread) = (make_run_id(), to.to_string());
-        **header = Header { run, thread, origin: Some(origin), ..Header::clone(header) };
+        **header = Header { run, thread, origin: Some(origin), trace: None, ..Header::clone(header) };
     }
     Ok(records)
 }

@@ -30,6 +30,8 @@ pub fn records(thread: &ThreadId, turn: u32, count: usize) -> Vec<Record> {
         spec: Arc::new(agents::shipped(agents::DEFAULT).expect("a shipped agent")),
         input: Input::question(format!("{thread}의 질문 {turn}?")),
         model: "모델".to_owned(),
+        servers: Vec::new(),
+        trace: None,
     };
     let rest = (1..count).map(|at| Record::Requested {
         effect: format!("step.1.{at}.1").parse().expect("an effect"),

@@ -85,7 +85,7 @@ impl Home {
     /// The program with nothing configured.
     pub fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planwright"));
-        let ours = ["ANTHROPIC_", "OPENAI_", "PLANWRIGHT_", "TAVILY_"];
+        let ours = ["ANTHROPIC_", "OPENAI_", "OTEL_", "PLANWRIGHT_", "TAVILY_"];
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             if ours.iter().any(|prefix| name.starts_with(prefix)) || name == "NO_COLOR" || name == "COLUMNS" {

@@ -66,7 +66,7 @@ pub fn docs(passages: &[(&str, &str)]) -> Value {
 /// Asks the offline model, twice: equal requests get equal replies.
 pub fn ask(frame: &Arc<RequestFrame>, payload: &Value, conversation: &[Message]) -> ModelReply {
     let (payload, conversation) = (payload.to_string(), conversation.to_vec());
-    let request = ModelRequest { frame: frame.clone(), payload, conversation };
+    let request = ModelRequest { frame: frame.clone(), payload, conversation, trace: None };
     let reply = Offline::new().ask(&request, None).unwrap();
     assert_eq!(Offline::new().ask(&request, None).unwrap(), reply);
     reply

@@ -41,6 +41,8 @@ fn read_fixture(fixture: &Fixture) -> Result<(Vec<Record>, Option<JournalError>)
         spec: Arc::new(spec),
         input: fixture.input.clone(),
         model: fixture.model.clone(),
+        servers: Vec::new(),
+        trace: None,
     };
     let mut records = vec![Record::Header(Box::new(header))];
     let digests: HashMap<EffectId, Digest> = fixture.exchanges.iter().filter_map(|one| one.key()).collect();

@@ -34,6 +34,7 @@ pub type Anthropic = Door<Messages>;
 pub struct Messages;
 
 impl Protocol for Messages {
+    const PROVIDER: &'static str = "anthropic";
     const PATH: &'static str = "/messages";
     const ROOT: &'static str = "/v1";
     const ANSWER: &'static str = "a message";

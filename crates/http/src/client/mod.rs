@@ -36,6 +36,7 @@ use self::network::{find_roots, open_agent, read_certificates};
 use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Cause, Secret, ToolCall, ToolError};
+use planwright::prompt::TraceContext;
 
 const MAX_REDIRECTS: usize = 3;
 const MAX_ERROR_BYTES: u64 = 64 << 10;
@@ -72,6 +73,8 @@ pub(crate) struct Request<'a> {
     pub(crate) body: Option<&'a [u8]>,
     /// Equal for every repetition of a call.
     pub(crate) idempotency_key: Option<&'a str>,
+    /// The span that it is of, if the run is traced.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl Client {
@@ -157,11 +160,11 @@ impl Client {
         whole: Duration,
         stop: &dyn Fn() -> bool,
     ) -> Result<Response, AttemptError> {
-        let (client, uri) = (self.clone(), request.uri.clone());
+        let (client, uri, trace) = (self.clone(), request.uri.clone(), request.trace);
         let (body, key) = (request.body.map(<[u8]>::to_vec), request.idempotency_key.map(str::to_owned));
         detach(stop, move || {
             let (body, idempotency_key) = (body.as_deref(), key.as_deref());
-            client.follow(Request { uri: &uri, body, idempotency_key }, left, whole)
+            client.follow(Request { uri: &uri, body, idempotency_key, trace }, left, whole)
         })?
     }
 
@@ -233,6 +236,9 @@ impl Client {
         }
         if let Some(key) = request.idempotency_key {
             head = head.header("idempotency-key", key);
+        }
+        if let Some(trace) = request.trace {
+            head = head.header("traceparent", trace.to_string());
         }
         let Some(body) = request.body else { return self.run(head.body(())?, bounds) };
         self.run(head.method("POST").header(CONTENT_TYPE, "application/json").body(body)?, bounds)
@@ -318,7 +324,8 @@ impl Client {
     ) -> Result<Value, ToolError> {
         let idempotency_key = body.map(|_| call.idempotency_key);
         let budget = call.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        self.ask_json(Request { uri, body, idempotency_key }, budget, call.once, &|| call.is_abandoned())
+        let request = Request { uri, body, idempotency_key, trace: call.trace };
+        self.ask_json(request, budget, call.once, &|| call.is_abandoned())
     }
 }
 

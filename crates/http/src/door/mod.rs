@@ -29,7 +29,7 @@ use self::dialect::{Dialect, conclude};
 use self::read::read_reply;
 use crate::client::{AttemptError, Client, Endpoint, Request, Stage, parse_endpoint, show_address};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
-use planwright::ports::{Cause, Model, ModelError, RetrySink, Secret, TokenSink, Unanswered};
+use planwright::ports::{Cause, Model, ModelError, ModelServer, RetrySink, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 
 /// In how many forms one request may be put.
@@ -92,7 +92,8 @@ impl<P: Protocol> Door<P> {
             let extra = &self.config.extra;
             let put = Asked { model, dialect: *dialect, streams, extra };
             let body = put.write(P::render(request, put));
-            let asked = Request { uri: &self.endpoint.0, body: Some(&body), idempotency_key: None };
+            let (uri, trace) = (&self.endpoint.0, request.trace);
+            let asked = Request { uri, body: Some(&body), idempotency_key: None, trace };
             let answer =
                 self.client.send(asked, time, time, stop).and_then(|response| match response.is_success() {
                     true => {
@@ -230,6 +231,13 @@ impl<P: Protocol> Model for Door<P> {
 
     fn secrets(&self) -> Vec<Secret> {
         self.client.secrets().to_vec()
+    }
+
+    fn servers(&self) -> Vec<ModelServer> {
+        let uri = &self.endpoint.0;
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+        let (provider, host) = (P::PROVIDER.to_owned(), uri.host().unwrap_or_default().to_owned());
+        vec![ModelServer { name: String::new(), provider, host, port }]
     }
 }
 

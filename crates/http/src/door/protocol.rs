@@ -35,6 +35,8 @@ pub(crate) fn broken_off(reply: ModelReply, class: FailureClass, message: String
 pub trait Protocol: Send + Sync + 'static {
     /// Where requests go, below the server's base URL.
     const PATH: &'static str;
+    /// Whose protocol it is.
+    const PROVIDER: &'static str;
     /// What a base URL without a path stands for.
     const ROOT: &'static str = "";
     /// An answer, for people: `a chat completion`.

@@ -33,6 +33,7 @@ pub type OpenAi = Door<ChatCompletions>;
 pub struct ChatCompletions;
 
 impl Protocol for ChatCompletions {
+    const PROVIDER: &'static str = "openai";
     const PATH: &'static str = "/chat/completions";
     const ANSWER: &'static str = "a chat completion";
     const HAS_JSON_OBJECT: bool = true;

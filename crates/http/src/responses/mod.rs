@@ -28,6 +28,7 @@ pub type Responses = Door<ResponseItems>;
 pub struct ResponseItems;
 
 impl Protocol for ResponseItems {
+    const PROVIDER: &'static str = "openai";
     const PATH: &'static str = "/responses";
     const ROOT: &'static str = "/v1";
     const ANSWER: &'static str = "a response";
