@@ -12,6 +12,7 @@ use planwright::ports::FnTool;
 use planwright::ports::{Model, ModelError, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{CompiledSpec, RoleName};
+use planwright_otel::RunSpans;
 use support::{QUESTION, Replies, by_hand};
 
 fn main() {
@@ -100,7 +101,21 @@ fn replan_run_by_the_driver(bencher: Bencher<'_, '_>) {
     bencher.bench(|| drop(driver(&agent)));
 }
 
+/// The driver with an observer that makes spans, which go nowhere.
+fn observed(agent: &Agent, spans: &RunSpans) -> usize {
+    agent.job(Input::question(QUESTION)).observer(spans).run().expect("nothing interrupts it");
+    spans.take().len()
+}
+
+#[divan::bench]
+fn replan_run_with_spans(bencher: Bencher<'_, '_>) {
+    let (agent, spans) = (agent(), RunSpans::in_memory(false));
+    bencher.bench_local(|| observed(&agent, &spans));
+}
+
 fn assert_all_do_the_same() {
+    // A run, two plans with their calls, two verdicts, an answer and six tools.
+    assert_eq!(observed(&agent(), &RunSpans::in_memory(false)), 14);
     let by_hand = by_hand::run(QUESTION, &mut Replies::default());
     let by_machine = machine(&support::compiled());
     let by_driver = driver(&agent());
@@ -112,13 +127,14 @@ fn assert_all_do_the_same() {
 }
 
 fn print_ratios() {
-    let (compiled, agent) = (support::compiled(), agent());
-    let [by_hand, machine, driver] = support::fastest(
+    let (compiled, agent, spans) = (support::compiled(), agent(), RunSpans::in_memory(false));
+    let [by_hand, machine, driver, traced] = support::fastest(
         2_000,
         [
             &mut || drop(by_hand::run(QUESTION, &mut Replies::default())),
             &mut || drop(machine(&compiled)),
             &mut || drop(driver(&agent)),
+            &mut || assert!(observed(&agent, &spans) > 0),
         ],
     );
     let times = |time: std::time::Duration| time.as_secs_f64() / by_hand.as_secs_f64();
@@ -126,4 +142,5 @@ fn print_ratios() {
     println!("  by hand     {by_hand:?} a run");
     println!("  the machine {machine:?} a run, {:.2} times that (bar: 2)", times(machine));
     println!("  the driver  {driver:?} a run, {:.2} times that (bar: 6)", times(driver));
+    println!("  its spans   {:?} more (bar: 10 µs)", traced.saturating_sub(driver));
 }

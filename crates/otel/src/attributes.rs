@@ -1,0 +1,92 @@
+//! The attributes of spans, as the semantic conventions for generative AI name them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use opentelemetry::{Array, KeyValue, StringValue, Value};
+use planwright::machine::{Event, Usage};
+use planwright::ports::ModelServer;
+
+/// The value of `gen_ai.provider.name` for a model that no server is known of: it runs in this process.
+const IN_PROCESS: &str = "planwright";
+
+pub(crate) fn time(ms: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
+}
+
+pub(crate) fn pair(key: &'static str, value: impl Into<Value>) -> KeyValue {
+    KeyValue::new(key, value)
+}
+
+pub(crate) fn text(key: &'static str, value: &str) -> KeyValue {
+    KeyValue::new(key, value.to_owned())
+}
+
+/// A text that many attributes share.
+pub(crate) fn shared(key: &'static str, value: &Arc<str>) -> KeyValue {
+    KeyValue::new(key, Arc::clone(value))
+}
+
+/// A server of models, with texts that many attributes share.
+pub(crate) struct Place {
+    name: String,
+    provider: Arc<str>,
+    host: Arc<str>,
+    port: u16,
+}
+
+impl From<&ModelServer> for Place {
+    fn from(server: &ModelServer) -> Self {
+        let (provider, host) = (server.provider.as_str().into(), server.host.as_str().into());
+        Place { name: server.name.clone(), provider, host, port: server.port }
+    }
+}
+
+/// A count, as attributes have them.
+pub(crate) fn count(key: &'static str, count: u64) -> KeyValue {
+    KeyValue::new(key, i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// The tokens of a call, or of a run.
+pub(crate) fn push_usage(attributes: &mut Vec<KeyValue>, usage: Usage) {
+    if usage.is_zero() {
+        return;
+    }
+    attributes.push(count("gen_ai.usage.input_tokens", usage.input_tokens));
+    attributes.push(count("gen_ai.usage.output_tokens", usage.output_tokens));
+    for (key, tokens) in [
+        ("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens),
+        ("gen_ai.usage.cache_creation.input_tokens", usage.cache_written_tokens),
+    ] {
+        if tokens > 0 {
+            attributes.push(count(key, tokens));
+        }
+    }
+}
+
+/// The provider and the server that answers: by the name on record, by that of the model, else the usual one.
+pub(crate) fn push_server(attributes: &mut Vec<KeyValue>, servers: &[Place], names: [&str; 2]) {
+    let named = names.iter().find_map(|name| servers.iter().find(|server| server.name == **name));
+    let Some(server) = named.or(servers.first()) else {
+        return attributes.push(pair("gen_ai.provider.name", IN_PROCESS));
+    };
+    attributes.push(shared("gen_ai.provider.name", &server.provider));
+    attributes.push(shared("server.address", &server.host));
+    attributes.push(pair("server.port", i64::from(server.port)));
+}
+
+/// Why the model stopped.
+pub(crate) fn finish_reason(event: Option<&Event>) -> Option<Cow<'static, str>> {
+    Some(match event? {
+        Event::ModelReplied { reply, .. } if reply.tool_calls.is_empty() => "stop".into(),
+        Event::ModelReplied { .. } => "tool_call".into(),
+        Event::ModelFailed { failure, .. } => failure.class.to_string().into(),
+        _ => return None,
+    })
+}
+
+pub(crate) fn push_finish_reason(attributes: &mut Vec<KeyValue>, reason: Option<Cow<'static, str>>) {
+    let reasons = reason.map(|reason| Array::String(vec![StringValue::from(reason)]));
+    attributes.extend(reasons.map(|reasons| pair("gen_ai.response.finish_reasons", Value::Array(reasons))));
+}
