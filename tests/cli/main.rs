@@ -32,6 +32,8 @@ mod run;
 mod serve;
 mod shown;
 mod stored;
+#[cfg(unix)]
+mod telemetry;
 mod terminal;
 mod threads;
 mod usage;

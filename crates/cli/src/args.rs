@@ -10,11 +10,13 @@ use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
 use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
 
+mod export;
 mod mcp;
 mod serve;
 mod threads;
 mod view;
 
+pub use export::{ChromeArgs, ExportCommand, ExportedArgs, OtlpArgs};
 pub use mcp::{McpCommand, McpServeArgs};
 pub use serve::{KeysCommand, ServeArgs, ServeCommand};
 pub use threads::*;
@@ -93,6 +95,11 @@ pub enum Command {
     /// Compare two runs: where they part, and how
     #[command(after_help = include_str!("help/compare.txt"))]
     Compare(CompareArgs),
+    /// Export stored runs as traces
+    Export {
+        #[command(subcommand)]
+        command: ExportCommand,
+    },
     /// Draw an agent's phases
     Diagram {
         /// A shipped agent, or a spec file [default: validated]

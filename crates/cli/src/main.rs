@@ -14,6 +14,7 @@ mod compare;
 mod cost;
 mod drift;
 mod editor;
+mod export;
 mod indexing;
 mod manual;
 mod out;
@@ -87,6 +88,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Trace(args) => trace::trace(&args)?,
         Command::View(args) => view::view(&args)?,
         Command::Compare(args) => return compare::compare_runs(&args, cli.color),
+        Command::Export { command } => export::export(&command)?,
         Command::Diagram { agent, format } => agents::draw_diagram(agent.as_deref(), format)?,
         Command::Agents { command, json } => agents::agents(command, json)?,
         Command::Verify { agent, max_states, json } => {

@@ -72,6 +72,8 @@ fn replay(args: &RunArgs, session: &Session<'_>, path: &Path, fixture: Fixture) 
         fixture.spec.clone()
     });
     let prepared = PreparedAgent::replaying(args.choice.limit(spec), "replay")?;
+    // A replay asks nobody: there is nothing to trace.
+    session.screen.traced.take();
     let mut journal = args.journal.as_deref().map(create_journal).transpose()?;
     let input = fixture.input.clone();
     let info = session.info(&prepared, &input.question, location(args.journal.as_deref(), args));

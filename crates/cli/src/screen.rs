@@ -19,8 +19,9 @@ use planwright::driver::{CancelToken, Progress, Run, Stopped};
 use planwright::journal::system::now_ms;
 use planwright::machine::{PhaseName, TraceLine};
 use planwright::ports::{Observer, Signal};
-use planwright::prompt::RequestBody;
+use planwright::prompt::{RequestBody, TraceContext};
 use planwright_app::Result;
+use planwright_otel::RunSpans;
 
 /// Columns of a line where there is no terminal to measure.
 const PLAIN: usize = 100;
@@ -52,6 +53,8 @@ pub struct Screen {
     /// How wide a line may be.
     pub columns: usize,
     pub stdout: Cell<Stdout>,
+    /// What makes spans of the run, where telemetry is on.
+    pub traced: RefCell<Option<RunSpans>>,
     /// What is under way: a reply, or the step of this position.
     spinners: RefCell<HashMap<Option<u32>, ProgressBar>>,
     /// What of the answer is on stdout already.
@@ -91,6 +94,7 @@ impl Screen {
             said: RefCell::default(),
             columns: stderr_columns().unwrap_or(PLAIN).max(20),
             stdout: Cell::new(stdout),
+            traced: RefCell::default(),
             spinners: RefCell::default(),
             printed: RefCell::default(),
             open: RefCell::default(),
@@ -267,6 +271,9 @@ impl Screen {
 
 impl Observer for Screen {
     fn notice(&self, signal: Signal<'_>) {
+        if let Some(traced) = &*self.traced.borrow() {
+            traced.notice(signal);
+        }
         if let (Signal::Token(piece), true) = (signal, self.shows_tokens()) {
             return self.token(piece);
         }
@@ -331,6 +338,14 @@ impl Observer for Screen {
             // Sources and tokens are results.
             _ => {}
         }
+    }
+
+    fn trace(&self, run: &str, parent: Option<&TraceContext>) -> Option<TraceContext> {
+        self.traced.borrow().as_ref()?.trace(run, parent)
+    }
+
+    fn recall(&self, tell: &dyn Fn(&dyn Observer)) {
+        self.traced.borrow().iter().for_each(|traced| traced.recall(tell));
     }
 
     fn wants_tokens(&self) -> bool {

@@ -1,7 +1,7 @@
 //! One run as the program shows it: the screen, Ctrl-C, the watcher, and what is printed at the end. Every command
 //! that runs an agent goes through here.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,7 @@ use planwright_app::{
     Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings, ended_run, last_state,
     results_text,
 };
+use planwright_otel::Telemetry;
 
 /// The screen of a call that runs an agent, and what stops it.
 pub struct Session<'a> {
@@ -27,6 +28,33 @@ pub struct Session<'a> {
     pub style: Style,
     running: Running,
     listens: Cell<bool>,
+    _telemetry: Option<SentAtEnd>,
+}
+
+/// Telemetry that is sent at the end of the session.
+struct SentAtEnd(Telemetry);
+
+impl SentAtEnd {
+    /// Telemetry as the environment says. Where that does not read the user is told, and there is none.
+    fn from_env() -> Option<Self> {
+        Telemetry::from_env().map_or_else(
+            |problem| {
+                out::remark(&format!("telemetry is off: {problem}"));
+                None
+            },
+            |telemetry| telemetry.map(SentAtEnd),
+        )
+    }
+}
+
+impl Drop for SentAtEnd {
+    fn drop(&mut self) {
+        let dropped = self.0.shut_down();
+        if dropped > 0 {
+            let spans = text::count(dropped, "span");
+            out::remark(&format!("{spans} dropped: the collector did not take what was sent in time"));
+        }
+    }
 }
 
 /// What Ctrl-C stops at the moment.
@@ -55,7 +83,10 @@ impl<'a> Session<'a> {
         };
         let mut screen = Screen::new(show.quiet, style, stdout);
         screen.verbose = show.verbose;
-        Session { screen, show, style, running: Running::default(), listens: Cell::new(false) }
+        let telemetry = SentAtEnd::from_env();
+        screen.traced = RefCell::new(telemetry.as_ref().map(|telemetry| telemetry.0.observer()));
+        let (running, listens) = (Running::default(), Cell::new(false));
+        Session { screen, show, style, running, listens, _telemetry: telemetry }
     }
 
     pub fn resolve_settings(&self, overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {

@@ -36,6 +36,7 @@ pub(crate) struct Figures {
     in_line: Gauge,
     waiting: Gauge,
     streams: Gauge,
+    dropped: Gauge,
 }
 
 /// From a millisecond to two minutes.
@@ -57,6 +58,7 @@ impl Figures {
         let cost = Family::default();
         let (under_way, in_line) = (Gauge::default(), Gauge::default());
         let (waiting, streams) = (Gauge::default(), Gauge::default());
+        let dropped = Gauge::default();
         registry.register("runs", "Runs that came to an end or a stop", runs.clone());
         registry.register("replans", "New plans after a rejection or a failed step", replans.clone());
         registry.register("model_call_seconds", "Model calls", model_calls.clone());
@@ -69,6 +71,7 @@ impl Figures {
         registry.register("runs_in_line", "Runs that wait in line", in_line.clone());
         registry.register("threads_waiting", "Threads that wait for a person", waiting.clone());
         registry.register("streams_open", "Streams of events that are open", streams.clone());
+        registry.register("spans_dropped", "Spans that no collector took", dropped.clone());
         Figures {
             registry,
             known,
@@ -84,6 +87,7 @@ impl Figures {
             in_line,
             waiting,
             streams,
+            dropped,
         }
     }
 
@@ -135,13 +139,21 @@ impl Figures {
         }
     }
 
-    /// All figures as text, with how many runs are under way and in line, threads wait and streams are open.
-    pub fn text(&self, (under_way, in_line): (usize, usize), waiting: usize, streams: usize) -> String {
+    /// All figures as text, with how many runs are under way and in line, threads wait, streams are open and spans were
+    /// dropped.
+    pub fn text(
+        &self,
+        (under_way, in_line): (usize, usize),
+        waiting: usize,
+        streams: usize,
+        dropped: u64,
+    ) -> String {
         let now = [
             (&self.under_way, under_way),
             (&self.in_line, in_line),
             (&self.waiting, waiting),
             (&self.streams, streams),
+            (&self.dropped, usize::try_from(dropped).unwrap_or(usize::MAX)),
         ];
         for (gauge, count) in now {
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));

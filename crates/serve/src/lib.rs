@@ -65,6 +65,7 @@ pub use crate::problem::in_path;
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, Shared};
 use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
+use planwright_otel::Telemetry;
 
 /// How long replies may take to be sent once nothing runs any more.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -125,7 +126,7 @@ pub fn serve(
         }
     });
     // A thread that a stop left behind in a call does not hold the process.
-    runtime.shutdown_background();
+    end(&service, runtime, announce);
     served
 }
 
@@ -151,8 +152,18 @@ pub fn serve_mcp(
         service.pool.stop(options.grace).await;
         served
     });
-    runtime.shutdown_background();
+    end(&service, runtime, announce);
     served
+}
+
+/// Ends what the service's runs went on in, and sends the rest of what they are traced with.
+fn end(service: &Shared, runtime: Runtime, announce: &dyn Announce) {
+    runtime.shutdown_background();
+    let dropped = service.watch.telemetry.as_ref().map_or(0, Telemetry::shut_down);
+    if dropped > 0 {
+        tracing::error!(dropped, "spans that no collector took");
+        announce.note(&format!("{dropped} spans were dropped: no collector took them"));
+    }
 }
 
 /// The service, and what its runs go on in.
@@ -166,7 +177,12 @@ fn begin(
 ) -> Result<(Shared, Runtime)> {
     log::begin_log(options.log);
     let pool = Pool::new(options.max_runs, options.max_waiting);
-    let service = Arc::new(Service::new(place, settings, choice, config, pool, options)?);
+    let telemetry = Telemetry::from_env().unwrap_or_else(|problem| {
+        tracing::error!(problem, "telemetry is off");
+        announce.note(&format!("telemetry is off: {problem}"));
+        None
+    });
+    let service = Arc::new(Service::new(place, settings, choice, config, pool, options, telemetry)?);
     let (warnings, notes) = service.notes();
     warnings.iter().chain(&notes).for_each(|note| {
         tracing::info!(note, "note");

@@ -18,6 +18,7 @@ use crate::watch::RunLine;
 use planwright::journal::Query;
 use planwright_app::shapes::{Cursor, ListedStatus};
 use planwright_app::{ThreadsPage, WaitingPage, list_page};
+use planwright_otel::Telemetry;
 
 /// Which threads, and which page of them.
 #[derive(Deserialize, IntoParams)]
@@ -160,7 +161,9 @@ pub(crate) async fn list_running(State(service): State<Shared>, caller: Caller) 
 pub(crate) async fn show_metrics(State(service): State<Shared>) -> Result<impl IntoResponse> {
     let text = read(move || {
         let waiting = service.threads_of(&["waiting", "in_doubt"])?.len();
-        Ok(service.watch.figures.text(service.pool.load(), waiting, service.live.streams()))
+        let dropped = service.watch.telemetry.as_ref().map_or(0, Telemetry::dropped);
+        let figures = &service.watch.figures;
+        Ok(figures.text(service.pool.load(), waiting, service.live.streams(), dropped))
     });
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text.await?))

@@ -19,6 +19,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::figures::Figures;
 use planwright::journal::system::random_id;
+use planwright::prompt::TraceContext;
 
 /// How much is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,29 +77,34 @@ pub(crate) fn begin_log(level: LogLevel) {
 }
 
 tokio::task_local! {
-    /// The id of the request that is answered.
-    static REQUEST: String;
+    /// The id of the request that is answered, and the span that it is of.
+    static REQUEST: (String, Option<TraceContext>);
 }
 
 /// The id of the request that is answered; empty where something goes on by itself.
 pub(crate) fn request_id() -> String {
-    REQUEST.try_with(String::clone).unwrap_or_default()
+    REQUEST.try_with(|(id, _)| id.clone()).unwrap_or_default()
 }
 
-/// The id of a request, for what is done about it elsewhere.
+/// The span of the request that is answered, if it is traced.
+pub(crate) fn request_span() -> Option<TraceContext> {
+    REQUEST.try_with(|(_, span)| *span).ok().flatten()
+}
+
+/// The id of a request and its span, for what is done about it elsewhere.
 #[derive(Clone, Default)]
-pub(crate) struct RequestName(String);
+pub(crate) struct RequestName(String, Option<TraceContext>);
 
 impl RequestName {
     /// That of the request that is answered.
     pub fn of_this() -> Self {
-        RequestName(request_id())
+        RequestName(request_id(), request_span())
     }
 }
 
 /// Does what belongs to a request.
 pub(crate) fn under_request<F: Future>(name: RequestName, what: F) -> impl Future<Output = F::Output> {
-    REQUEST.scope(name.0, what)
+    REQUEST.scope((name.0, name.1), what)
 }
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -114,12 +120,16 @@ fn named(headers: &HeaderMap) -> Option<String> {
 pub(crate) async fn note(State(figures): State<Arc<Figures>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let id = named(request.headers()).unwrap_or_else(|| format!("{:016x}", random_id()));
+    // What does not read is as none, and so is more than one.
+    let mut spans = request.headers().get_all("traceparent").iter();
+    let span = spans.next().filter(|_| spans.next().is_none());
+    let span = span.and_then(|span| span.to_str().ok()?.trim().parse().ok());
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let method = match request.method().as_str() {
         known @ ("GET" | "POST" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
         _ => "other".to_owned(),
     };
-    let mut response = REQUEST.scope(id.clone(), next.run(request)).await;
+    let mut response = REQUEST.scope((id.clone(), span), next.run(request)).await;
     let (status, duration) = (response.status().as_u16(), began.elapsed());
     figures.count_request(&method, &path, status, duration);
     let duration_ms = duration.as_secs_f64() * 1000.0;

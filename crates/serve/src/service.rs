@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::figures::Figures;
 use crate::live::{Live, Running};
-use crate::log::request_id;
+use crate::log::{request_id, request_span};
 use crate::options::Options;
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
@@ -23,6 +23,7 @@ use planwright_app::{
     AgentChoice, PreparedAgent, Settings, ShownTurn, Spending, SpendingBy, SpendingReport, StorePlace,
     StoredThread, WaitingPage, configured_keys, load_spec, new_thread_id, spec_source,
 };
+use planwright_otel::Telemetry;
 
 pub(crate) type Shared = Arc<Service>;
 
@@ -64,7 +65,8 @@ impl<'a> Under<'a> {
     /// The thread, for a run of this agent.
     pub fn handle(&self, stored: &'a StoredThread, agent: &Agent) -> ThreadHandle<'a> {
         self.watched.begin(agent.compiled());
-        stored.threads.at(&stored.thread).observer(self.watched).cancelled_by(self.cancel.clone())
+        let handle = stored.threads.at(&stored.thread).observer(self.watched);
+        handle.traced_under(self.watched.parent).cancelled_by(self.cancel.clone())
     }
 
     /// Which turn of its thread the run is, from 1; 0 where none began.
@@ -86,6 +88,7 @@ impl Service {
         config: Option<&Path>,
         pool: Arc<Pool>,
         options: &Options,
+        telemetry: Option<Telemetry>,
     ) -> planwright_app::Result<Self> {
         let (threads, keys) = (place.make()?, configured_keys(config)?);
         let prepared = Arc::new(choice.prepare(&settings, None, None)?);
@@ -97,7 +100,7 @@ impl Service {
         Ok(Service {
             pool,
             live: Live::new(),
-            watch: Watch::new(Figures::new(known), options.log_texts, settings.model_name()),
+            watch: Watch::new(Figures::new(known), options.log_texts, settings.model_name(), telemetry),
             patience: options.reader_patience,
             place,
             threads,
@@ -211,10 +214,10 @@ impl Service {
     where
         W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
     {
-        let (service, request) = (Arc::clone(self), request_id());
+        let (service, request, parent) = (Arc::clone(self), request_id(), request_span());
         move |cancel| {
             let stored = service.thread(thread);
-            let watched = Watched::new(&service.watch, &running, &stored, request);
+            let watched = Watched::new(&service.watch, &running, &stored, (request, parent));
             let done = work(&service, &stored, &Under { watched: &watched, cancel });
             let done = done.map_err(|problem| problem.of_thread(&stored.thread));
             watched.end(&done);

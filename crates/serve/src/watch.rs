@@ -20,9 +20,10 @@ use crate::reply::Told;
 use planwright::journal::system::now_ms;
 use planwright::machine::{EffectId, PhaseName, TraceLine, Usage};
 use planwright::ports::{Answer, Observer, Signal, Span};
-use planwright::prompt::RequestBody;
+use planwright::prompt::{RequestBody, TraceContext};
 use planwright::spec::{CompiledSpec, Money, Price};
 use planwright_app::StoredThread;
+use planwright_otel::{RunSpans, Telemetry};
 
 /// A run under way.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -64,12 +65,13 @@ pub(crate) struct Watch {
     log_texts: bool,
     /// The model that answers.
     model: String,
+    pub telemetry: Option<Telemetry>,
 }
 
 impl Watch {
-    pub fn new(figures: Figures, log_texts: bool, model: &str) -> Self {
+    pub fn new(figures: Figures, log_texts: bool, model: &str, telemetry: Option<Telemetry>) -> Self {
         let (figures, runs, begun) = (Arc::new(figures), Runs::default(), AtomicU64::new(0));
-        Watch { figures, runs, begun, log_texts, model: model.to_owned() }
+        Watch { figures, runs, begun, log_texts, model: model.to_owned(), telemetry }
     }
 }
 
@@ -79,6 +81,9 @@ pub(crate) struct Watched<'a> {
     live: &'a Running,
     stored: &'a StoredThread,
     request: String,
+    /// The span of the request.
+    pub parent: Option<TraceContext>,
+    traced: Option<RunSpans>,
     began: Instant,
     number: u64,
     agent: OnceCell<(String, BTreeMap<String, Price>)>,
@@ -95,11 +100,17 @@ enum Asked {
 }
 
 impl<'a> Watched<'a> {
-    pub fn new(watch: &'a Watch, live: &'a Running, stored: &'a StoredThread, request: String) -> Self {
+    pub fn new(
+        watch: &'a Watch,
+        live: &'a Running,
+        stored: &'a StoredThread,
+        (request, parent): (String, Option<TraceContext>),
+    ) -> Self {
+        let traced = watch.telemetry.as_ref().map(Telemetry::observer);
         let (agent, asked) = (OnceCell::new(), RefCell::default());
         let (turn, phase, began) = (Cell::new(0), Cell::new(None), Instant::now());
         let number = watch.begun.fetch_add(1, Ordering::Relaxed);
-        Watched { watch, live, stored, request, began, number, agent, turn, phase, asked }
+        Watched { watch, live, stored, request, parent, traced, began, number, agent, turn, phase, asked }
     }
 
     /// The run is of this agent.
@@ -197,6 +208,9 @@ fn milliseconds(duration: Duration) -> f64 {
 
 impl Observer for Watched<'_> {
     fn notice(&self, signal: Signal<'_>) {
+        if let Some(traced) = &self.traced {
+            traced.notice(signal);
+        }
         match signal {
             Signal::Asked { span, request } => {
                 self.find_turn();
@@ -207,7 +221,7 @@ impl Observer for Watched<'_> {
                 };
                 self.asked.borrow_mut().insert(span.effect, asked);
             }
-            Signal::Answered { span, answer } => self.answered(span, answer),
+            Signal::Answered { span, answer, .. } => self.answered(span, answer),
             Signal::Entered(phase) => {
                 self.phase.set(Some(phase));
                 if let Some(line) = self.watch.runs.lock().get_mut(&self.number) {
@@ -228,6 +242,14 @@ impl Observer for Watched<'_> {
 
     fn wants_tokens(&self) -> bool {
         self.live.wants_tokens()
+    }
+
+    fn trace(&self, run: &str, parent: Option<&TraceContext>) -> Option<TraceContext> {
+        self.traced.as_ref()?.trace(run, parent)
+    }
+
+    fn recall(&self, tell: &dyn Fn(&dyn Observer)) {
+        self.traced.iter().for_each(|traced| traced.recall(tell));
     }
 }
 
