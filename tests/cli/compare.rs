@@ -6,6 +6,7 @@ use planwright_app::{Comparison, RunLocation, RunView, compare, records_of_fixtu
 use serde_json::Value;
 
 use crate::cli_support::{Home, approving_journal, ended_journal, replanned};
+use crate::replayed::changed;
 use crate::view::{fixtures, long_run};
 
 fn view(records: Vec<Record>) -> RunView {
@@ -246,4 +247,16 @@ fn service_compares_two_turns_and_shows_nobody_another_key_s() {
     service.refuses(("GET", "/compare?a=one:1&b=three", &Value::Null), 404, "no-such-thread", "three");
     service.refuses(("GET", "/compare?a=one:0&b=two", &Value::Null), 404, "no-such-turn", "");
     service.refuses(("GET", "/compare?a=one", &Value::Null), 422, "wrong-input", "b");
+}
+
+#[test]
+fn pair_that_differs_says_what_both_took() {
+    let home = Home::new();
+    let one = changed(&home, "one.json", |_| {});
+    let other = changed(&home, "other.json", |exchanges| {
+        let reply = &mut exchanges[4]["model"]["answer"]["reply"];
+        reply["text"] = "another answer".into();
+        reply["usage"] = serde_json::json!({"input_tokens": 100, "output_tokens": 20});
+    });
+    home.check(&["compare", &one, &other], 1).prints(&["~ writer write.1.1, none → 120 tokens"]);
 }

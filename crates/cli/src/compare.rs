@@ -136,7 +136,19 @@ fn head(pair: &ComparedPair) -> String {
     };
     let [a, b] = [&pair.a, &pair.b].map(|side| side.as_ref().and_then(|side| side.ms));
     let took = a.zip(b).map(|(a, b)| format!(", {} → {}", seconds(a), seconds(b))).unwrap_or_default();
-    format!("{} {ids}{took}", text::line(&pair.asked))
+    let spent = |side: &ComparedSide| {
+        let tokens = side.tokens.map(|tokens| tokens.input_tokens + tokens.output_tokens);
+        let cost = side.cost.map(|cost| format!(" for {cost}")).unwrap_or_default();
+        tokens.filter(|tokens| *tokens > 0).map(|tokens| format!("{tokens} tokens{cost}"))
+    };
+    let [a, b] = [&pair.a, &pair.b].map(|side| side.as_ref().and_then(spent));
+    let read = if a == b {
+        String::new()
+    } else {
+        let [a, b] = [a, b].map(|spent| spent.unwrap_or_else(|| "none".to_owned()));
+        format!(", {a} → {b}")
+    };
+    format!("{} {ids}{took}{read}", text::line(&pair.asked))
 }
 
 fn seconds(ms: u64) -> String {

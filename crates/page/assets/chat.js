@@ -162,8 +162,8 @@ function turnItem(thread, { turn, question, status, result, unread, agent, taint
 function liveBlock() {
   const phase = h("span", { class: "chip tone-busy" }, "begins");
   const doing = h("span", { class: "quiet" });
-  const words = h("div", { class: "answer" }, h("pre", { class: "block", dir: "auto" }));
-  const text = words.firstChild;
+  const text = h("pre", { class: "block", dir: "auto" });
+  const words = h("div", { class: "answer" }, tag(true, "untrusted while it comes"), text);
   words.hidden = true;
   const node = h(
     "section",

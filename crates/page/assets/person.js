@@ -38,10 +38,20 @@ export function personPanel(thread, open, about, onDone) {
     waits,
     covered(kind, open, about),
     h("p", { class: "quiet" }, "Answers name the token ", h("code", null, open.token)),
-    needs("answer", ways, h("p", { class: "quiet" }, "Here it can be looked at, and not answered.")),
+    needs("answer", ways, unanswerable(open)),
   );
   panel.dataset.token = open.token;
   return panel;
+}
+
+// What stands in the place of the ways to answer, with the commands of a terminal where they are told.
+function unanswerable({ commands = [] }) {
+  return h(
+    "div",
+    { class: "stack" },
+    h("p", { class: "quiet" }, "Here it can be looked at, and not answered."),
+    commands.length ? block(commands.join("\n")) : null,
+  );
 }
 
 // Puts a panel, or none, in the place of the one that is shown. Where that one was answered elsewhere, what was typed

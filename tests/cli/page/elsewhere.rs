@@ -76,6 +76,18 @@ fn key_that_may_only_read_sees_no_button_that_would_be_refused() {
     tab.until("no button would be refused", || buttons().is_empty());
 }
 
+#[test]
+fn service_that_only_shows_says_how_the_question_is_answered_elsewhere() {
+    let home = Home::new();
+    wants_approval(&home, "plan");
+    let service = Service::start(&home, &["--offline", "--read-only"]);
+    let Some(tab) = open(&service, "plan", "/1") else { return };
+    tab.shows(&["Here it can be looked at, and not answered.", "planwright threads answer plan"]);
+    assert!(tab.all("button", "Approve").is_empty() && tab.all("button", "Fork").is_empty());
+    let says = "this service only shows";
+    service.refuses(("POST", "/threads/plan/resume", &json!({})), 403, "forbidden", says);
+}
+
 /// Presses *Go on* twice, and counts what is asked.
 const COUNT: &str = "(() => {
     const send = window.fetch;
