@@ -1,11 +1,11 @@
 //! The shipped agents and tool contracts: TOML files beside this one, and nothing but data.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 // For the other crates of this workspace and for tests.
 #[doc(hidden)]
 pub use crate::spec::tools::{tool, tools};
-use crate::spec::{Spec, SpecError};
+use crate::spec::{McpPins, Spec, SpecError};
 
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -42,18 +42,42 @@ pub fn shipped(name: &str) -> Option<Spec> {
 }
 
 impl Spec {
-    /// Parses and checks a spec in a TOML file; see [`Spec::from_toml`].
+    /// Parses and checks a spec in a TOML file; see [`Spec::from_toml`]. The pinned tools of its MCP servers stand
+    /// beside it, for `mine.toml` in `mine.mcp.json`.
     ///
     /// # Errors
     /// The file's name with what is wrong: it cannot be read, is too large, or is not a sound spec.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         let path = path.as_ref();
         let refuse = |problem: String| SpecError::at(path.display().to_string(), problem);
-        let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
-        if size > MAX_BYTES {
-            return Err(refuse(format!("expected at most {MAX_BYTES} bytes, found {size}")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-        Spec::from_toml(&text).map_err(|error| refuse(error.to_string()))
+        let spec = Spec::from_toml_with_pins(&read(path)?, &read_pins(path)?);
+        spec.map_err(|error| refuse(error.to_string()))
     }
+}
+
+fn read(path: &Path) -> Result<String, SpecError> {
+    let refuse = |problem: String| SpecError::at(path.display().to_string(), problem);
+    let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
+    if size > MAX_BYTES {
+        return Err(refuse(format!("expected at most {MAX_BYTES} bytes, found {size}")));
+    }
+    std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))
+}
+
+/// Where the pinned tools of the MCP servers of a file stand: for `mine.toml` in `mine.mcp.json`.
+pub fn pins_path(file: &Path) -> PathBuf {
+    file.with_extension("mcp.json")
+}
+
+/// Reads the pinned tools of the MCP servers of a file. There are none where nothing was pinned.
+///
+/// # Errors
+/// Where they cannot be read.
+pub fn read_pins(file: &Path) -> Result<McpPins, SpecError> {
+    let path = pins_path(file);
+    if !path.exists() {
+        return Ok(McpPins::new());
+    }
+    let pins = serde_json::from_str(&read(&path)?);
+    pins.map_err(|error| SpecError::at(path.display().to_string(), error.to_string()))
 }

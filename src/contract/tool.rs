@@ -67,7 +67,7 @@ pub enum Trust {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolContract {
-    /// The name plans use: 1 to 64 letters, digits, `_` or `-`.
+    /// The name plans use: 1 to 64 letters, digits, `_`, `-` or, between others, `.`.
     pub name: String,
     /// What it does and when to use it, in a sentence or two. Planners read this.
     pub description: String,
@@ -293,9 +293,10 @@ fn input_type(schema: &Value) -> Option<&str> {
 
 /// Refuses a name that a tool or an agent may not have.
 pub(crate) fn check_name(name: &str) -> Result<(), ContractError> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.is_empty() || name.len() > 64 || !name.chars().all(legal) {
-        let problem = format!("expected 1 to 64 letters, digits, `_` or `-`, found {name:?}");
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_edged = name.starts_with('.') || name.ends_with('.');
+    if name.is_empty() || name.len() > 64 || is_edged || !name.chars().all(legal) {
+        let problem = format!("expected 1 to 64 letters, digits, `_`, `-` or `.`, found {name:?}");
         return Err(ContractError::at("name", problem));
     }
     if [FINAL_ANSWER, HITL].contains(&name) {

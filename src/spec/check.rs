@@ -39,6 +39,8 @@ pub(super) fn check_spec(spec: &Spec) -> Checked {
     let of_policy =
         [check_plan, check_planner, check_steps, check_required_calls, check_people, check_replans];
     let of_roles = [check_write, check_intake, check_roles, check_limits, check_names];
+    // Without its tools a spec is refused for another reason than the one to mend.
+    spec.mcp.iter().try_for_each(|(name, server)| server.check(name))?;
     of_policy.into_iter().chain(of_roles).try_for_each(|check| check(spec))
 }
 
@@ -331,8 +333,9 @@ fn check_limits(spec: &Spec) -> Checked {
 /// Tools and agents share one space of names.
 fn check_names(spec: &Spec) -> Checked {
     let mut names = BTreeSet::new();
-    let mut check_taken = |field: &str, name| {
-        refuse_by(&[(field, !names.insert(name), &format!("the name {name:?} is taken"))])
+    let mut check_taken = |field: &str, name: &str| {
+        // Servers of models take no dot, and are told `_` instead.
+        refuse_by(&[(field, !names.insert(name.replace('.', "_")), &format!("the name {name:?} is taken"))])
     };
     for (at, tool) in spec.tools.iter().enumerate() {
         tool.check().or_else(|error| refuse(format!("tools[{at}].{}", error.path()), error.problem()))?;

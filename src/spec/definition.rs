@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tools::{SHIPPED, Shipped, deserialize_list};
 use super::{
-    Horizon, Limits, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName, Validate, ValidateAt,
+    Horizon, Limits, McpPins, McpServer, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName,
+    Validate, ValidateAt,
 };
 use crate::contract::{FinalStep, ToolContract};
 
@@ -35,6 +36,9 @@ pub struct Spec {
     /// The agents that plans may name. An entry may be the name of a shipped one: `summarize`.
     #[serde(default, deserialize_with = "deserialize_list", skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<SubAgent>,
+    /// The MCP servers whose pinned tools are among `tools`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, McpServer>,
     /// What models cost, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
@@ -67,10 +71,49 @@ impl Spec {
     /// # Errors
     /// What does not parse, with its line; an unknown tool; whatever [`Spec::check`] refuses.
     pub fn from_toml(text: &str) -> Result<Self, SpecError> {
-        let spec: Spec =
-            toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim()))?;
+        Spec::from_toml_with_pins(text, &McpPins::new())
+    }
+
+    /// Parses and checks a spec in TOML, with the pinned tools of its MCP servers.
+    ///
+    /// # Errors
+    /// Those of [`Spec::from_toml`]; a server without pinned tools.
+    pub fn from_toml_with_pins(text: &str, pins: &McpPins) -> Result<Self, SpecError> {
+        let mut spec = Spec::from_toml_unchecked(text)?;
+        spec.take_pins(pins)?;
         spec.clone().check()?;
         Ok(spec)
+    }
+
+    /// Parses a spec in TOML as it is: its MCP servers need not be pinned yet.
+    ///
+    /// # Errors
+    /// What does not parse, with its line.
+    #[doc(hidden)]
+    pub fn from_toml_unchecked(text: &str) -> Result<Self, SpecError> {
+        toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim()))
+    }
+
+    /// Adds the contracts of the pinned tools of each MCP server, here and in nested agents. A server that has its
+    /// pins already keeps them.
+    ///
+    /// # Errors
+    /// Names the server and the tool that no contract can be made of.
+    pub fn take_pins(&mut self, pins: &McpPins) -> Result<(), SpecError> {
+        for (name, server) in self.mcp.iter_mut().filter(|(_, server)| server.pins.is_empty()) {
+            let Some(listed) = pins.get(name) else { continue };
+            server.take_pins(name, listed, &mut self.tools)?;
+        }
+        self.agents
+            .iter_mut()
+            .filter_map(|agent| agent.spec.as_mut())
+            .try_for_each(|spec| spec.take_pins(pins))
+    }
+
+    /// Lists the MCP servers that the spec and its nested agents name.
+    pub fn all_mcp(&self) -> Vec<(&String, &McpServer)> {
+        let inner = self.agents.iter().filter_map(|agent| agent.spec.as_deref());
+        self.mcp.iter().chain(inner.flat_map(Spec::all_mcp)).collect()
     }
 
     /// Keeps the tools for which `keep` is true, here and in nested agents. Policy that asks for a
@@ -83,6 +126,10 @@ impl Spec {
 
     fn retain_tools(&mut self, keep: &mut dyn FnMut(&ToolContract) -> bool) {
         self.tools.retain(|tool| keep(tool));
+        for server in self.mcp.values_mut() {
+            server.pins.retain(|name, _| self.tools.iter().any(|tool| tool.name == *name));
+        }
+        self.mcp.retain(|_, server| !server.pins.is_empty());
         let known: BTreeSet<String> = self.names().map(str::to_owned).collect();
         self.policy.suggestions.retain(|suggestion| known.contains(&suggestion.tool));
         self.policy.required_calls.retain(|required| known.contains(&required.tool));

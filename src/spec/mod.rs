@@ -12,6 +12,7 @@ mod compiled;
 mod definition;
 mod frame;
 mod limits;
+mod mcp;
 mod policy;
 mod role;
 mod steps;
@@ -24,6 +25,7 @@ pub(crate) use compiled::MAX_NESTING;
 pub use definition::{Spec, SpecError, SubAgent};
 pub use frame::RequestFrame;
 pub use limits::{Bounds, Limits, Money, Price};
+pub use mcp::{McpHints, McpOverride, McpPin, McpPins, McpServer, McpTool};
 pub use policy::{
     Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, Planner, Policy, Suggestion, ValidateAt,
     Write,
