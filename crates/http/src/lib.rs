@@ -12,7 +12,7 @@ mod search;
 mod wiki;
 
 pub use anthropic::Anthropic;
-pub use client::{Network, Retry, credentials, is_credential, show_address};
+pub use client::{Bare, BareError, BareResponse, Network, Retry, credentials, is_credential, show_address};
 pub use door::{Door, ModelConfig, StructuredOutput};
 pub use embeddings::Embeddings;
 pub use fallback::Fallback;

@@ -5,6 +5,7 @@
 //! key, whatever a server echoes, and nothing is read beyond its limit, compressed or not.
 
 mod address;
+mod bare;
 mod error;
 mod network;
 mod response;
@@ -12,6 +13,7 @@ mod retry;
 
 pub use address::show_address;
 pub(crate) use address::{Endpoint, parse_address, parse_endpoint};
+pub use bare::{Bare, BareError, BareResponse};
 pub(crate) use error::{AttemptError, ServerError, Stage};
 pub use network::Network;
 pub(crate) use response::{Event, Response, parse_json};

@@ -8,6 +8,7 @@
 
 mod config;
 mod dialect;
+mod names;
 mod protocol;
 mod read;
 mod words;
@@ -26,6 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use self::dialect::{Dialect, conclude};
+use self::names::{restore_names, with_plain_names};
 use self::read::read_reply;
 use crate::client::{AttemptError, Client, Endpoint, Request, Stage, parse_endpoint, show_address};
 use planwright::machine::{FailureClass, ModelFailure, ModelReply, Usage};
@@ -149,7 +151,7 @@ impl<P: Protocol> Door<P> {
         retrying: Option<RetrySink<'_>>,
         stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, ModelError> {
-        let model = self.model_of(request);
+        let (asked, model) = (with_plain_names(request), self.model_of(request));
         let known = self.learned().get(model).copied();
         let mut dialect =
             known.unwrap_or_else(|| Dialect::first(self.config.structured_output, P::HAS_JSON_OBJECT));
@@ -165,14 +167,17 @@ impl<P: Protocol> Door<P> {
             retrying.iter().for_each(|retrying| retrying(&self.unanswered(error), most, delay));
         };
         let answer = self.client.retry.run(Duration::MAX, tell, stop, |_| {
-            let asked = self.attempt(request, &mut dialect, &mut sink, &has_streamed, &tell, stop);
-            asked.map_err(|mut error| {
+            let answer = self.attempt(&asked, &mut dialect, &mut sink, &has_streamed, &tell, stop);
+            answer.map_err(|mut error| {
                 error.transient &= retrying.is_some() || !has_streamed.get();
                 error
             })
         });
         let error = match answer {
-            Ok(reply) => return Ok(ModelReply { model: model.to_owned(), ..reply }),
+            Ok(mut reply) => {
+                restore_names(&mut reply, &request.frame);
+                return Ok(ModelReply { model: model.to_owned(), ..reply });
+            }
             Err(error) => error,
         };
         let failure = match error.stage {

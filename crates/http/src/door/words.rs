@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::names::plain;
 use planwright::prompt::Call;
 use planwright::spec::RequestFrame;
 
@@ -35,7 +36,7 @@ pub(crate) fn split_reply(reply: &str) -> (&str, Vec<Call>) {
         let is_name =
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
         let arguments = serde_json::from_str::<Map<String, Value>>(arguments).ok().filter(|_| is_name)?;
-        Some((name.to_owned(), Value::Object(arguments)))
+        Some((plain(name), Value::Object(arguments)))
     };
     let (mut words, mut calls) = (reply, Vec::new());
     loop {
