@@ -11,9 +11,10 @@ const FLOORS: [&[&str]; 7] =
     [&["contract"], &["spec"], &["machine", "agents"], &["prompt"], &["ports"], &["journal"], &["driver"]];
 
 /// The crates of the workspace, lowest first. A crate may name those on lower floors.
-const CRATES: [&[&str]; 5] = [
+const CRATES: [&[&str]; 6] = [
     &["planwright", "planwright-page"],
     &["planwright-http", "planwright-docs", "planwright-offline", "planwright-otel", "planwright-sqlite"],
+    &["planwright-mcp"],
     &["planwright-app"],
     &["planwright-serve"],
     &["planwright-cli"],
