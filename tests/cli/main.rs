@@ -21,6 +21,7 @@ mod hinted;
 mod human;
 mod keys;
 mod legible;
+mod mcp;
 mod models;
 mod one_writer;
 #[cfg(unix)]

@@ -9,13 +9,14 @@ use crate::config::is_spec_file;
 use crate::error::{Error, Result, read_text};
 use crate::models::open_model;
 use crate::settings::Settings;
+use crate::store::flag;
 use crate::toolbox::open_tools;
 use planwright::agents;
 use planwright::contract::ToolContract;
 use planwright::driver::{Agent, AgentBuilder};
 use planwright::journal::{Fixture, Folded};
 use planwright::ports::Human;
-use planwright::spec::{Money, Spec};
+use planwright::spec::{McpPins, Money, Spec};
 
 /// Which agent, and its limits.
 #[derive(Clone, Debug, Default)]
@@ -111,11 +112,14 @@ impl AgentChoice {
                 let is_recorded =
                     |file: &&str| load_spec(file).is_ok_and(|spec| spec.name == fixture.spec.name);
                 let agent = agent.or(settings.file.agent.as_deref().filter(is_recorded));
+                if let Some(file) = agent {
+                    settings.mcp.own(load_spec(file)?.all_mcp());
+                }
                 spec_for_fixture(fixture, agent)?.unwrap_or_else(|| fixture.spec.clone())
             }
             _ => {
                 let name = agent.or(settings.file.agent.as_deref()).unwrap_or(agents::DEFAULT);
-                choose_tools(load_spec(name)?, self.tools.as_deref(), settings)?
+                choose_tools(load_with_servers(name, settings)?, self.tools.as_deref(), settings)?
             }
         };
         let mut spec = self.limit(spec);
@@ -129,7 +133,12 @@ impl AgentChoice {
         }
         let waived = waived_calls(&spec);
         let reads_handbook = settings.file.docs.is_none() && has_tool(&spec, "docs");
+        let file = agent
+            .or(settings.file.agent.as_deref())
+            .filter(|name| is_spec_file(name) && !spec.mcp.is_empty());
+        let file = file.filter(|_| settings.typed.mcp.is_none()).map(|file| flag("mcp", file));
         let mut prepared = PreparedAgent::build(spec, settings, human)?;
+        prepared.flags.extend(file);
         prepared.warnings.splice(0..0, waived);
         let note = "searching the built-in handbook; --docs DIR searches your own folder";
         prepared.notes.extend(reads_handbook.then(|| note.to_owned()));
@@ -177,7 +186,7 @@ impl PreparedAgent {
         human: Option<Arc<dyn Human>>,
     ) -> Result<Self> {
         let spec = match spec {
-            Some(name) => choose_tools(load_spec(name)?, None, settings)?,
+            Some(name) => choose_tools(load_with_servers(name, settings)?, None, settings)?,
             None => folded.compiled.spec().clone(),
         };
         if !settings.model_fits(folded) && folded.doubts().next().is_none() {
@@ -216,7 +225,25 @@ fn waived_calls(spec: &Spec) -> Vec<String> {
 /// # Errors
 /// Where there is no such agent, or the file holds no spec.
 pub fn load_spec(agent: &str) -> Result<Spec> {
-    Spec::from_toml(&spec_source(agent)?).map_err(Error::at(agent))
+    let text = spec_source(agent)?;
+    let pins = match is_spec_file(agent) {
+        true => agents::read_pins(Path::new(agent)).map_err(Error::unusable)?,
+        false => McpPins::new(),
+    };
+    Spec::from_toml_with_pins(&text, &pins).map_err(Error::at(agent))
+}
+
+/// Loads an agent's spec with the servers of the configuration, and notes that both may be used.
+fn load_with_servers(agent: &str, settings: &Settings) -> Result<Spec> {
+    let mut spec = load_spec(agent)?;
+    let file = &settings.file;
+    for (name, server) in &file.mcp {
+        spec.mcp.entry(name.clone()).or_insert_with(|| server.clone());
+    }
+    spec.take_pins(&file.mcp_pins).map_err(Error::at("the configuration file"))?;
+    spec.clone().check().map_err(Error::at(agent))?;
+    settings.mcp.own(spec.all_mcp());
+    Ok(spec)
 }
 
 /// Reads the text of an agent's spec.
@@ -257,6 +284,14 @@ pub fn spec_for_fixture(fixture: &Fixture, asked_for: Option<&str>) -> Result<Op
 pub fn with_tools_of(spec: Spec, recorded: &Spec, asked_for: Option<&str>) -> Spec {
     let mut spec =
         spec.with_tools(|tool| agents::tool(&tool.name).is_none() || has_tool(recorded, &tool.name));
+    for (name, server) in
+        recorded.mcp.iter().filter(|(name, _)| !spec.mcp.contains_key(*name)).collect::<Vec<_>>()
+    {
+        // The configuration gave it to whatever agent there was.
+        spec.mcp.insert(name.clone(), server.clone());
+        let tools = recorded.tools.iter().filter(|tool| server.pins.contains_key(&tool.name));
+        spec.tools.extend(tools.cloned());
+    }
     if !asked_for.is_some_and(is_spec_file) {
         // A shipped agent was given what its spec does not name.
         let is_missing = |tool: &&ToolContract| spec.tools.iter().all(|known| known.name != tool.name);

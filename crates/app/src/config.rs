@@ -13,7 +13,7 @@ use crate::error::{Error, Result, read_text};
 use crate::provider::{ModelTable, Provider, RoleTable};
 use planwright::journal::Durability;
 use planwright::ports::Secret;
-use planwright::spec::{Price, RoleName};
+use planwright::spec::{McpPins, McpServer, Price, RoleName};
 use planwright_http::{Network, StructuredOutput, credentials, is_credential};
 
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
@@ -89,6 +89,14 @@ pub(crate) struct ConfigFile {
     pub standard: Option<PathBuf>,
     pub embeddings: EmbeddingsTable,
     pub persistence: PersistenceTable,
+    /// The MCP servers whose tools every agent is given.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// What is pinned of them, from the file beside this one.
+    #[serde(skip)]
+    pub mcp_pins: McpPins,
+    /// Where this file is.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -136,9 +144,11 @@ impl ConfigFile {
         let value = |name: &str| variable(name).ok().flatten();
         let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
         let named = named.into_iter().chain(self.models.values().map(|table| &table.api_key_env));
+        let named = named.chain(self.mcp.values().map(|server| &server.bearer_token_env));
         let names = named.flatten().map(String::as_str).chain([SEARCH_KEY]).chain(Provider::KEYS);
         let headers = self.headers.iter().chain(&self.embeddings.headers);
         let headers = headers.chain(self.models.values().flat_map(|table| &table.headers));
+        let headers = headers.chain(self.mcp.values().flat_map(|server| &server.headers));
         let headers = headers.filter(|(name, _)| is_credential(name));
         let headers = headers.filter_map(|(_, name)| value(name)).flat_map(|value| credentials(&value));
         names.filter_map(value).map(Secret::new).chain(headers).collect()
@@ -173,6 +183,8 @@ impl ConfigFile {
         if let Some(agent) = file.agent.as_mut().filter(|agent| is_spec_file(agent)) {
             *agent = in_folder(folder, Path::new(agent)).to_string_lossy().into_owned();
         }
+        file.mcp_pins = planwright::agents::read_pins(path).map_err(Error::unusable)?;
+        file.path = Some(path.to_owned());
         Ok(file)
     }
 }

@@ -38,13 +38,17 @@ pub struct Overrides {
     /// Ask the model anew, also where the agent's policy would answer from the cache
     #[cfg_attr(feature = "clap", arg(long))]
     pub no_cache: bool,
+    /// A spec file whose MCP servers may be used by a run that goes on: none is because a record says so
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE"))]
+    pub mcp: Option<PathBuf>,
 }
 
 impl Overrides {
     /// The flags as they can be typed, each with a blank before it.
     pub fn flags(&self) -> String {
-        let Overrides { model, provider, base_url, api_key_env, offline, docs, contract, standard, no_cache } =
+        let Overrides { model, provider, base_url, api_key_env, offline, docs, contract, standard, .. } =
             self;
+        let Overrides { no_cache, mcp, .. } = self;
         // An address with a password in it is not said, and without one the command must not ask another server.
         let base_url = base_url.as_ref().map(|url| match show_address(url) == *url {
             true => url.as_str(),
@@ -58,7 +62,7 @@ impl Overrides {
             ("base-url", base_url),
             ("api-key-env", api_key_env.as_deref()),
         ];
-        let paths = [("docs", docs), ("contract", contract), ("standard", standard)];
+        let paths = [("docs", docs), ("contract", contract), ("standard", standard), ("mcp", mcp)];
         let texts = texts.into_iter().filter_map(|(name, text)| Some(flag(name, text?)));
         let paths = paths.iter().filter_map(|(name, path)| Some(flag(name, path.as_ref()?.display())));
         let switches = [("offline", offline), ("no-cache", no_cache)];

@@ -8,12 +8,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::config::{ConfigFile, check_variable_name, key_from, user_cache_folder, variable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, read_text};
+use crate::mcp::McpServers;
 use crate::overrides::Overrides;
 use crate::provider::Provider;
 use crate::servers::{Server, choose_server, open_named, resolve_headers};
 use planwright::journal::Folded;
 use planwright::ports::Secret;
+use planwright::spec::Spec;
 
 /// Hears how many of how many documents of a folder are indexed.
 pub type IndexProgress = Arc<dyn Fn(&Path, usize, usize) + Send + Sync>;
@@ -34,6 +36,8 @@ pub struct Settings {
     /// Whether the caller chose the model.
     pub(crate) model_is_chosen: bool,
     pub(crate) index_progress: Option<IndexProgress>,
+    /// The MCP servers that are connected to.
+    pub(crate) mcp: McpServers,
     /// What the caller asked for.
     pub(crate) typed: Overrides,
 }
@@ -75,7 +79,12 @@ impl Settings {
         file.cache.folder = cache.filter(|_| !args.no_cache);
         let search_key = variable(file.search_key_env())?.map(Secret::new);
         let model_is_chosen = args.offline || args.model.is_some() || args.base_url.is_some();
-        let typed = args.clone();
+        let (typed, mcp) = (args.clone(), McpServers::default());
+        mcp.own(&file.mcp);
+        if let Some(path) = &typed.mcp {
+            let text = read_text("--mcp", path)?;
+            mcp.own(Spec::from_toml_unchecked(&text).map_err(Error::at("--mcp"))?.all_mcp());
+        }
         Ok(Settings {
             file,
             server,
@@ -85,6 +94,7 @@ impl Settings {
             secrets,
             model_is_chosen,
             index_progress,
+            mcp,
             typed,
         })
     }

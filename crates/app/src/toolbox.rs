@@ -50,7 +50,9 @@ pub(crate) fn open_tools(
     settings: &Settings,
     warnings: &mut Vec<String>,
 ) -> Result<(Tools, Vec<String>)> {
-    let names: Vec<&str> = spec.all_tools().iter().map(|tool| &*tool.name).collect();
+    let is_pinned = |name: &str| spec.all_mcp().iter().any(|(_, server)| server.pins.contains_key(name));
+    let names = spec.all_tools().into_iter().map(|tool| &*tool.name).filter(|name| !is_pinned(name));
+    let names: Vec<&str> = names.collect();
     let reads_contract = names.iter().any(|name| CONTRACT_TOOLS.contains(name));
     let contract = reads_contract.then(|| open_contract(settings)).transpose()?;
     let articles = contract.as_ref().map(ContractTools::tools).unwrap_or_default();
@@ -76,6 +78,7 @@ pub(crate) fn open_tools(
             .push(format!("--docs is not used: the agent {} has no tool that searches documents", spec.name));
     }
     if missing.is_empty() {
+        tools.extend(settings.mcp.open_tools(spec, &settings.file.network())?);
         return Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default()));
     }
     if missing.contains(&"search") && settings.search_key.is_none() {

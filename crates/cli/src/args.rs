@@ -17,7 +17,7 @@ mod threads;
 mod view;
 
 pub use export::{ChromeArgs, ExportCommand, ExportedArgs, OtlpArgs};
-pub use mcp::{McpCommand, McpServeArgs};
+pub use mcp::{McpCommand, McpServeArgs, ServersArgs};
 pub use serve::{KeysCommand, ServeArgs, ServeCommand};
 pub use threads::*;
 pub use view::{CompareArgs, ViewArgs};

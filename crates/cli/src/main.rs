@@ -17,6 +17,7 @@ mod editor;
 mod export;
 mod indexing;
 mod manual;
+mod mcp;
 mod out;
 mod person;
 mod replay;
@@ -80,6 +81,8 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
         Command::Serve(args) => serve::serve(&args)?,
         Command::Mcp { command: McpCommand::Serve(args) } => serve::serve_mcp(&args)?,
+        Command::Mcp { command: McpCommand::Pin { servers, check } } => return mcp::pin(&servers, check),
+        Command::Mcp { command: McpCommand::List { servers, json } } => mcp::list(&servers, json)?,
         Command::Cost(args) => cost::cost(&args)?,
         Command::Replay(args) => return replay::replay(&args, cli.color),
         Command::Fixture { store, command: FixtureCommand::From(args) } => {
