@@ -1,14 +1,13 @@
-//! The spec as a person writes it, and why it is refused.
+//! The spec as a person writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::tools::{SHIPPED, Shipped, deserialize_list};
 use super::{
     Horizon, Limits, McpPins, McpServer, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName,
-    Validate, ValidateAt,
+    SpecError, Validate, ValidateAt,
 };
 use crate::contract::{FinalStep, ToolContract};
 
@@ -228,36 +227,5 @@ impl Shipped for SubAgent {
 
     fn name(&self) -> &str {
         &self.name
-    }
-}
-
-/// A contradiction or a value out of range in a spec. Its `Debug` equals its `Display`, so that a failed
-/// `unwrap` says what to mend.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct SpecError {
-    field: String,
-    problem: String,
-}
-
-impl SpecError {
-    pub(crate) fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        SpecError { field: field.into(), problem: problem.into() }
-    }
-
-    /// The field, as a path in the spec (`limits.max_replans`).
-    pub fn field(&self) -> &str {
-        &self.field
-    }
-
-    pub(super) fn under(mut self, outer: &str) -> Self {
-        self.field = format!("{outer}.{}", self.field);
-        self
-    }
-}
-
-impl fmt::Debug for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
