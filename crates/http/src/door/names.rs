@@ -31,7 +31,7 @@ pub(super) fn with_plain_names(request: &ModelRequest) -> Cow<'_, ModelRequest> 
             Message::User { .. } => {}
         }
     }
-    Cow::Owned(ModelRequest { frame: Arc::new(frame), payload: request.payload.clone(), conversation })
+    Cow::Owned(ModelRequest { frame: Arc::new(frame), conversation, ..request.clone() })
 }
 
 /// Gives the calls of a reply the names that the request has for the tools.
