@@ -21,7 +21,7 @@ pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
 pub(crate) use plan::{Links, Returned, is_default, resolve};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
-pub use replies::{Decision, Validate, Verdict};
+pub use replies::{AnswerForm, Decision, Validate, Verdict};
 pub(crate) use text::canonical;
 pub(crate) use tool::check_name;
 pub use tool::{Source, ToolContract, ToolEffect, Trust};
@@ -32,7 +32,7 @@ pub use intake::{Intent, IntentForm, PreviousContext, Scope};
 #[doc(hidden)]
 pub use plan::{Before, PlanContract, PlanSays, ReactReply, ReadPlan, StepField};
 #[doc(hidden)]
-pub use replies::{Action, AnswerForm, Collaboration};
+pub use replies::{Action, Collaboration};
 #[doc(hidden)]
 pub use text::{excerpt, first_chars, is_sanitized, sanitize};
 #[doc(hidden)]

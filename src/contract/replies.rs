@@ -165,7 +165,7 @@ impl Validate {
 }
 
 /// The form of the writer's reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerForm {
     /// Plain text: the whole reply is the answer.
@@ -173,6 +173,9 @@ pub enum AnswerForm {
     Text,
     /// A JSON object `{"final": string}`.
     Final,
+    /// A JSON object of this JSON schema. It is the answer, as JSON; see
+    /// [`Run::answer_as`](crate::driver::Run::answer_as).
+    Schema(Value),
 }
 
 #[derive(Deserialize)]
@@ -181,10 +184,12 @@ struct FinalReply {
 }
 
 impl AnswerForm {
-    /// Parses a model's reply. The answer may not be empty.
+    /// Parses a model's reply. The answer may not be empty. Whether an object conforms to a schema of the spec's own
+    /// is checked by [`CompiledSpec::parse_answer`](crate::spec::CompiledSpec::parse_answer).
     #[doc(hidden)]
-    pub fn parse(self, text: &str, max_bytes: usize) -> Result<String, ContractError> {
+    pub fn parse(&self, text: &str, max_bytes: usize) -> Result<String, ContractError> {
         let (path, answer) = match self {
+            AnswerForm::Schema(_) => return Ok(parse_object::<Value>(text, max_bytes)?.to_string()),
             AnswerForm::Text => ("$", parse_words(text, max_bytes)?),
             AnswerForm::Final => {
                 ("$.final", parse_object::<FinalReply>(text, max_bytes)?.r#final.trim().to_owned())
@@ -198,7 +203,11 @@ impl AnswerForm {
 
     /// The JSON schema sent with the request; `None` for plain text.
     #[doc(hidden)]
-    pub fn schema(self) -> Option<Value> {
-        (self == AnswerForm::Final).then(|| strict_object(json!({"final": {"type": "string"}})))
+    pub fn schema(&self) -> Option<Value> {
+        match self {
+            AnswerForm::Text => None,
+            AnswerForm::Final => Some(strict_object(json!({"final": {"type": "string"}}))),
+            AnswerForm::Schema(schema) => Some(schema.clone()),
+        }
     }
 }

@@ -44,6 +44,17 @@ impl Agent {
         &self.compiled
     }
 
+    /// The same models, tools and people under another spec.
+    ///
+    /// # Errors
+    /// What [`Spec::check`] refuses, and a spec that holds a key of theirs.
+    pub fn with_spec(&self, spec: Spec) -> Result<Agent, SpecError> {
+        match self.environment.redactor.found_in(&spec) {
+            Some(place) => Err(SpecError::at(place, "expected no key, found one")),
+            None => Ok(Agent::of(spec.check()?, Arc::clone(&self.environment))),
+        }
+    }
+
     /// Refuses a spec that holds a key: it would be written down with every run.
     pub(super) fn check_secrets(&self) -> Result<(), Stopped> {
         match &self.environment.leak {
@@ -156,6 +167,12 @@ impl AgentBuilder {
         let name = declared.name.clone();
         self.environment.tools.insert(name, Registered { tool: Arc::new(tool), declared });
         self
+    }
+
+    /// Several tools; see [`tool`](AgentBuilder::tool).
+    #[must_use]
+    pub fn tools<T: Tool + 'static>(self, tools: impl IntoIterator<Item = T>) -> Self {
+        tools.into_iter().fold(self, AgentBuilder::tool)
     }
 
     /// The person whom the run asks. Without one, a run that asks a person ends

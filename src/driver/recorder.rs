@@ -166,7 +166,9 @@ impl<'a> Drive<'a> {
         let steps = state.task.progress.as_ref().map_or(0, |progress| progress.steps.len());
         let is_last = request.effect.step().is_some_and(|step| step as usize + 1 == steps);
         let place = match (role, policy.write) {
-            (RoleName::Writer, _) if self.compiled.form() == AnswerForm::Final => WordsIn::Json,
+            (RoleName::Writer, _) if *self.compiled.form() == AnswerForm::Final => WordsIn::Json,
+            // Of data there are no words to show before it has come whole and is known to conform.
+            (RoleName::Writer, _) if *self.compiled.form() != AnswerForm::Text => return None,
             (RoleName::Writer | RoleName::Conversation, _) => WordsIn::Reply,
             (RoleName::Agent, Write::LastResult) if is_last => WordsIn::Reply,
             (RoleName::Planner | RoleName::Replanner, Write::Planner) => match policy.planner {

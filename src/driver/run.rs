@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
+
+use crate::contract::ContractError;
 use crate::journal::{Drift, Fixture, JournalError, Outcome, Record, StoreError};
 use crate::machine::{Counters, EffectId, RunError, State, TraceLine};
 use crate::ports::Unanswered;
@@ -40,6 +43,34 @@ impl Run {
     /// The answer, if there is one.
     pub fn answer(&self) -> Option<&str> {
         self.state.task.artifacts.final_answer.as_deref()
+    }
+
+    /// The answer as a value, where the writer's form is a [schema](crate::contract::AnswerForm::Schema).
+    ///
+    /// # Errors
+    /// There is no answer, or it is not the JSON of such a value; the path says where.
+    pub fn answer_as<T: DeserializeOwned>(&self) -> Result<T, ContractError> {
+        let missing = || match self.outcome() {
+            Outcome::Error(error) => format!("the run ended with {error}"),
+            Outcome::Waiting { question } => format!("the run waits for a person: {question}"),
+            Outcome::Answer(_) | Outcome::Interrupted(_) => "the run has not ended".to_owned(),
+        };
+        let answer = self.answer().ok_or_else(|| {
+            ContractError::at("$", format!("expected an answer, found none: {}", missing()))
+        })?;
+        serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(answer)).map_err(misfit)
+    }
+
+    /// What the tool of a step of the last plan returned as data, as a value. A step is `step_1` if the plan gives
+    /// no ids.
+    ///
+    /// # Errors
+    /// There is no such step, it has no data, or its data is not such a value; the path says where.
+    pub fn output_as<T: DeserializeOwned>(&self, step: &str) -> Result<T, ContractError> {
+        let steps = self.state.current_steps().filter(|record| record.step.name(record.step_index) == step);
+        let data = steps.filter_map(|record| record.data).last();
+        let missing = || ContractError::at("$", format!("expected data of the step {step:?}, found none"));
+        serde_path_to_error::deserialize(data.ok_or_else(missing)?).map_err(misfit)
     }
 
     /// What ended the run without an answer, if anything did.
@@ -92,6 +123,14 @@ impl Run {
     pub fn fixture(&self) -> Result<Fixture, JournalError> {
         Fixture::of_records(&self.records, self.waiting.as_ref().map(Waiting::to_string))
     }
+}
+
+/// Why JSON is not the value that it is read as.
+fn misfit(error: serde_path_to_error::Error<serde_json::Error>) -> ContractError {
+    let path = error.path().to_string();
+    let path = if path == "." { "$".to_owned() } else { format!("$.{path}") };
+    let problem = error.into_inner().to_string();
+    ContractError::at(path, problem.split(" at line ").next().unwrap_or_default())
 }
 
 /// A run that was interrupted: the environment did not answer. Nothing is lost; the journal holds all that

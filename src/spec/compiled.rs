@@ -15,7 +15,7 @@ use super::{
 };
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
-    ToolContract, ToolEffect, Trust, excerpt,
+    ToolContract, ToolEffect, Trust, excerpt, schema::Schema,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -47,6 +47,8 @@ pub struct CompiledSpec {
     spec: Arc<Spec>,
     plan: PlanContract,
     form: AnswerForm,
+    /// What an answer conforms to whose form is a schema.
+    answer: Option<Schema>,
     frames: BTreeMap<RoleName, Arc<RequestFrame>>,
     agents: Vec<CompiledAgent>,
     suggestions: Vec<(Suggestion, Regex)>,
@@ -86,9 +88,10 @@ impl CompiledSpec {
         let most = spec.limits.max_input_bytes as usize;
         let plan = PlanContract::new(spec.tools.clone(), declared, policy, approval.steps, most);
         let writer = spec.roles.get(&RoleName::Writer);
-        let form = writer.and_then(|writer| writer.form).unwrap_or_default();
+        let form = writer.and_then(|writer| writer.form.clone()).unwrap_or_default();
+        let answer = compile_answer(&spec, &form)?;
         let frame = |(name, role): (&RoleName, &Role)| {
-            (*name, Arc::new(RequestFrame::of_role(*name, role, &plan, &spec.policy, form)))
+            (*name, Arc::new(RequestFrame::of_role(*name, role, &plan, &spec.policy, &form)))
         };
         let frames = spec.roles.iter().map(frame).collect();
         let mut suggestions = Vec::new();
@@ -102,7 +105,8 @@ impl CompiledSpec {
         let placeholders =
             placeholders.map_err(|error| SpecError::at("policy.placeholders", error.to_string()))?;
         let (spec, bounds) = (Arc::new(spec), OnceLock::new());
-        let compiled = CompiledSpec { spec, plan, form, frames, agents, suggestions, placeholders, bounds };
+        let compiled =
+            CompiledSpec { spec, plan, form, answer, frames, agents, suggestions, placeholders, bounds };
         compiled.check_fallbacks()?;
         compiled.check_on_cut()?;
         Ok(compiled)
@@ -156,8 +160,8 @@ impl CompiledSpec {
     }
 
     /// The form of the writer's reply.
-    pub fn form(&self) -> AnswerForm {
-        self.form
+    pub fn form(&self) -> &AnswerForm {
+        &self.form
     }
 
     /// Whether the agent has this role.
@@ -196,6 +200,31 @@ impl CompiledSpec {
                 RoleName::Planner => policy.planner == Planner::ToolCalls && policy.write == Write::Planner,
                 _ => false,
             }
+    }
+
+    /// Parses an answer of the writer, or of the role that talks.
+    ///
+    /// # Errors
+    /// What does not read, does not conform to the writer's form, or holds a placeholder.
+    pub fn parse_answer(&self, role: RoleName, text: &str) -> Result<String, ContractError> {
+        let form = if role == RoleName::Writer { &self.form } else { &AnswerForm::Text };
+        let answer = form.parse(text, self.max_reply_bytes())?;
+        let Some(schema) = self.answer.as_ref().filter(|_| role == RoleName::Writer) else {
+            return self.check_answer(&answer).map(|()| answer);
+        };
+        let value: Value = serde_json::from_str(&answer).expect("it was written from a value");
+        schema.check(&value)?;
+        self.check_texts(&value).map(|()| answer)
+    }
+
+    /// Checks that no text in a value holds a placeholder.
+    fn check_texts(&self, value: &Value) -> Result<(), ContractError> {
+        match value {
+            Value::String(text) => self.check_answer(text),
+            Value::Array(items) => items.iter().try_for_each(|item| self.check_texts(item)),
+            Value::Object(fields) => fields.values().try_for_each(|field| self.check_texts(field)),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that an answer holds no placeholder.
@@ -277,8 +306,7 @@ impl CompiledSpec {
             RoleName::Intent => self.parse_intent(text).map(drop),
             RoleName::Orchestrator => self.parse_decision(text).map(drop),
             RoleName::Validator => self.spec.policy.validate.parse(text, most).map(drop),
-            RoleName::Writer => self.check_answer(&self.form.parse(text, most)?),
-            RoleName::Conversation => self.check_answer(&AnswerForm::Text.parse(text, most)?),
+            RoleName::Writer | RoleName::Conversation => self.parse_answer(role, text).map(drop),
             RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
                 Planner::Json => self.plan.parse(Before::NOTHING, text, most).map(drop),
                 Planner::ToolCalls => AnswerForm::Text.parse(text, most).map(drop),
@@ -333,6 +361,26 @@ fn compile_agent(spec: &Spec, agent: &SubAgent, depth: usize) -> Result<Compiled
         }
         _ => Err(SpecError::at("role", "expected either `role` or `spec`")),
     }
+}
+
+/// The schema of answers, if the writer's form is one.
+fn compile_answer(spec: &Spec, form: &AnswerForm) -> Result<Option<Schema>, SpecError> {
+    let AnswerForm::Schema(schema) = form else { return Ok(None) };
+    let refuse = |field: &str, problem: &str| Err(SpecError::at(field, problem));
+    if spec.roles.contains_key(&RoleName::Conversation) {
+        return refuse("roles.conversation", "answers in words, and `roles.writer.form` is a schema");
+    }
+    if schema.get("type").is_some_and(|kind| kind != "object") {
+        let found = &schema["type"];
+        return refuse(
+            "roles.writer.form.schema.type",
+            &format!("expected \"object\", found {found}: put it in an object"),
+        );
+    }
+    let at = |error: ContractError| {
+        SpecError::at(error.path().replacen('$', "roles.writer.form.schema", 1), error.problem())
+    };
+    Schema::new(schema).map(Some).map_err(at)
 }
 
 /// What an agent declares about itself, as a tool would.

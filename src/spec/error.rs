@@ -12,7 +12,9 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    pub(crate) fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// A problem of a field, named by its path.
+    #[doc(hidden)]
+    pub fn at(field: impl Into<String>, problem: impl Into<String>) -> Self {
         SpecError { field: field.into(), problem: problem.into() }
     }
 

@@ -47,7 +47,7 @@ impl RequestFrame {
         role: &Role,
         plan: &PlanContract,
         policy: &Policy,
-        form: AnswerForm,
+        form: &AnswerForm,
     ) -> Self {
         let (tools, schema) = match name {
             RoleName::Scope => (&[][..], Some(Scope::schema())),

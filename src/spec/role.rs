@@ -73,7 +73,7 @@ pub struct Role {
     /// Most tokens of the reply. Default: the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// The form of the reply. Only the writer has a choice.
+    /// The form of the reply. Only the writer has a choice: `"text"`, `"final"` or `{ schema = … }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<AnswerForm>,
     /// What follows from a missing or unreadable reply. Default: the policy's `on_bad_reply`.

@@ -13,7 +13,14 @@ const FLOORS: [&[&str]; 7] =
 /// The crates of the workspace, lowest first. A crate may name those on lower floors.
 const CRATES: [&[&str]; 6] = [
     &["planwright", "planwright-page"],
-    &["planwright-http", "planwright-docs", "planwright-offline", "planwright-otel", "planwright-sqlite"],
+    &[
+        "planwright-http",
+        "planwright-docs",
+        "planwright-offline",
+        "planwright-otel",
+        "planwright-sqlite",
+        "planwright-typed",
+    ],
     &["planwright-mcp"],
     &["planwright-app"],
     &["planwright-serve"],

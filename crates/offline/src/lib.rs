@@ -104,6 +104,12 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
         }
         RoleName::Orchestrator => agent::orchestrate(frame, &payload).to_string(),
         RoleName::Validator => judge::reply(frame, &payload).to_string(),
+        RoleName::Writer
+            if frame.schema.as_ref().is_some_and(|form| form["properties"]["final"].is_null()) =>
+        {
+            let why = "the offline model quotes what it finds and fills in no form: ask a language model";
+            return Err(ModelError::failed(FailureClass::Refusal, why));
+        }
         RoleName::Writer | RoleName::Conversation => answer(frame, &payload),
         RoleName::Agent => {
             agent::work(&payload).map_err(|why| ModelError::failed(FailureClass::NothingFound, why))?

@@ -113,19 +113,22 @@ impl Checker<'_> {
         self.check_value(schema, value, depth + 1).is_ok()
     }
 
-    /// That a value conforms to one of several schemas. If all but one refuse it as a whole, what that one says of
-    /// a part of it is the error.
+    /// That a value conforms to one of several schemas. If one of them is meant by a fixed field, such as the tag of
+    /// an enum, or all but one refuse it as a whole, what that one says is the error.
     fn check_choice(&self, choices: &[Value], value: &Value, depth: usize) -> Check {
-        let mut inside = Vec::new();
+        let (mut inside, mut meant) = (Vec::new(), Vec::new());
         for choice in choices {
-            match self.check_value(choice, value, depth + 1) {
-                Ok(()) => return Ok(()),
-                Err(error) => inside.extend(Some(error).filter(|error| error.path() != "$")),
+            let Err(error) = self.check_value(choice, value, depth + 1) else { return Ok(()) };
+            if is_meant(choice, value) {
+                meant.push(error);
+            } else if error.path() != "$" {
+                inside.push(error);
             }
         }
-        match (inside.len(), inside.pop()) {
-            (1, Some(error)) => Err(error),
-            _ => expected(format!("one of {} forms", choices.len()), value),
+        let told = if meant.is_empty() { inside } else { meant };
+        match <[ContractError; 1]>::try_from(told) {
+            Ok([error]) => Err(error),
+            Err(_) => expected(format!("one of {} forms", choices.len()), value),
         }
     }
 
@@ -279,6 +282,13 @@ impl Checker<'_> {
         let check = |name: &String| self.check_value(names, &Value::from(name.as_str()), depth + 1);
         found.keys().try_for_each(|name| check(name).map_err(|error| error.under(&format!("$.{name}"))))
     }
+}
+
+/// Whether the fixed fields of a form, of which it has some, are those of a value.
+fn is_meant(form: &Value, value: &Value) -> bool {
+    let is_same = |(name, field): (&String, &Value)| Some(value.get(name) == Some(keyword(field, "const")?));
+    let mut same = fields(form, "properties").into_iter().flatten().filter_map(is_same).peekable();
+    same.peek().is_some() && same.all(|same| same)
 }
 
 fn check_number(schema: &Value, number: f64, value: &Value) -> Check {

@@ -35,8 +35,12 @@ pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) ->
         },
         RoleName::Orchestrator => decisions(compiled),
         RoleName::Validator => verdicts(compiled.policy().validate),
-        RoleName::Writer if compiled.form() == AnswerForm::Final => {
-            vec![text("answer", json!({"final": "an answer"})), text("no answer", json!({"final": 7}))]
+        RoleName::Writer if *compiled.form() != AnswerForm::Text => {
+            let answer = match compiled.form() {
+                AnswerForm::Schema(schema) => sample(schema),
+                _ => json!({"final": "an answer"}),
+            };
+            vec![text("answer", answer), text("no answer", json!({"final": 7}).to_string() + "{")]
         }
         RoleName::Writer | RoleName::Conversation | RoleName::Agent => vec![text("answer", "an answer")],
     };

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::contract::ToolContract;
 use crate::contract::schema::Schema;
-use crate::spec::{CompiledSpec, Spec};
+use crate::contract::{AnswerForm, ToolContract};
+use crate::spec::{CompiledSpec, RoleName, Spec};
 
 /// A small value that fits a schema, if a simple one does.
 pub(super) fn sample(schema: &Value) -> Value {
@@ -44,9 +44,10 @@ pub(super) fn fresh_input(compiled: &CompiledSpec, tool: &ToolContract, nth: usi
 /// Takes what no sample fits for any value of its type, and notes of which tools. To the machine an input fits or it
 /// does not, so the states are the same.
 pub(super) fn widen_inputs(spec: &mut Spec, notes: &mut Vec<String>) {
+    let fits =
+        |schema: &Value| Schema::new(schema).is_ok_and(|checked| checked.check(&sample(schema)).is_ok());
     for tool in &mut spec.tools {
-        let fits = Schema::new(&tool.input).is_ok_and(|schema| schema.check(&sample(&tool.input)).is_ok());
-        if !fits {
+        if !fits(&tool.input) {
             let kind = tool.input.get("type").cloned().unwrap_or("object".into());
             notes.push(format!(
                 "input of {} explored as any {}",
@@ -55,6 +56,13 @@ pub(super) fn widen_inputs(spec: &mut Spec, notes: &mut Vec<String>) {
             ));
             tool.input = serde_json::json!({"type": kind});
         }
+    }
+    let writer = spec.roles.get_mut(&RoleName::Writer).and_then(|writer| writer.form.as_mut());
+    if let Some(AnswerForm::Schema(schema)) = writer
+        && !fits(schema)
+    {
+        notes.push("the answer explored as any object".to_owned());
+        *schema = serde_json::json!({"type": "object"});
     }
     for inner in spec.agents.iter_mut().filter_map(|agent| agent.spec.as_mut()) {
         widen_inputs(inner, notes);

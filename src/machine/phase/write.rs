@@ -1,7 +1,7 @@
 //! Write: gets the answer: from the writer, or out of the results by rule. This phase never judges and
 //! never goes back.
 
-use crate::contract::{AnswerForm, PlanStep};
+use crate::contract::PlanStep;
 use crate::machine::awaits::writer;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
@@ -31,12 +31,9 @@ impl Run<'_> {
     }
 
     pub(in crate::machine) fn on_write(&mut self, writing: &mut Writing) {
-        let writes = writer(writing.gate, self.compiled) == RoleName::Writer;
-        let form = if writes { self.compiled.form() } else { AnswerForm::Text };
-        let read = self.read_reply(&mut writing.asking, |compiled, _, reply| {
-            let answer = form.parse(&reply.text, compiled.max_reply_bytes())?;
-            compiled.check_answer(&answer).map(|()| answer)
-        });
+        let role = writer(writing.gate, self.compiled);
+        let read = self
+            .read_reply(&mut writing.asking, |compiled, _, reply| compiled.parse_answer(role, &reply.text));
         if let Some((answer, _)) = read {
             self.written(answer);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun};
@@ -85,6 +86,9 @@ pub struct StepRecord<'a> {
     pub status: &'static str,
     /// What came of it.
     pub output: Option<&'a str>,
+    /// What came of it as data, if a tool gave any.
+    #[serde(skip)]
+    pub data: Option<&'a Value>,
     #[doc(hidden)]
     #[serde(skip)]
     pub sources: &'a [Source],
@@ -106,9 +110,9 @@ impl<'a> StepRecord<'a> {
             let (status, output) = (run.status(), run.output());
             let added = later.iter().take_while(|draft| draft.first_step as usize <= step_index).count();
             let draft = progress.draft + added as u32;
-            let (sources, tries) = (run.sources(), run.attempts());
+            let (data, sources, tries) = (run.data(), run.sources(), run.attempts());
             let same_as = if let StepRun::Skipped { same_as } = run { *same_as } else { None };
-            StepRecord { plan, draft, step_index, step, status, output, sources, tries, same_as }
+            StepRecord { plan, draft, step_index, step, status, output, data, sources, tries, same_as }
         })
     }
 }

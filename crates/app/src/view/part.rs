@@ -286,7 +286,7 @@ fn show_steps(
     // Of the steps of one plan: their names, and whether what they have seen is untrusted.
     let (mut plan, mut seen) = (0, BTreeMap::<String, bool>::new());
     let mut first = 0;
-    for StepRecord { plan: of, draft, step_index, step, status, output, sources, tries, same_as } in
+    for StepRecord { plan: of, draft, step_index, step, status, output, sources, tries, same_as, .. } in
         state.steps()
     {
         if of != plan {
