@@ -17,6 +17,7 @@ use crate::describe::Runs;
 use crate::events::stream_told;
 use crate::feed::{Begin, perform_followed};
 use crate::input::{Body, Given};
+use crate::keys::Right;
 use crate::message::{Message, split};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
@@ -134,7 +135,7 @@ pub(crate) async fn run_agent(
     let stored = Arc::new(service.thread(thread.clone()));
     let (from, items) = match input.answer(&service)? {
         Some((token, answer)) => {
-            caller.check_may_answer()?;
+            caller.check_may(Right::Answer)?;
             let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
                 let go = |handle: ThreadHandle<'_>, agent: &_| handle.token(token).answer(agent, answer);
                 ChatReply::of(stored, service.go_on(stored, under, go)?)

@@ -52,12 +52,10 @@ impl Caller {
         &self.name
     }
 
-    /// Refuses an answer that comes where questions are asked, from a key that may only ask.
-    pub fn check_may_answer(&self) -> Result<()> {
-        match self.may(Right::Answer) {
-            false => Err(Problem::new(Kind::Forbidden, "the key may not answer, which this needs")),
-            true => Ok(()),
-        }
+    /// Refuses what their key may not do, where the path alone does not tell what that is.
+    pub fn check_may(&self, right: Right) -> Result<()> {
+        let detail = || format!("the key may not {}, which this needs", right.name());
+        if self.may(right) { Ok(()) } else { Err(Problem::new(Kind::Forbidden, detail())) }
     }
 
     /// The thread that they call so. `place` is where the name stands in the request.

@@ -41,13 +41,22 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         return Err(Problem::new(Kind::Input, format!("$: expected an object, found {found}")));
     }
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let read = read_object(&mut json)?;
+    json.end().map_err(|error| Problem::new(Kind::Input, format!("$: {error}")))?;
+    Ok(read)
+}
+
+/// Reads an object of which it is known that it is one.
+pub(crate) fn read_object<'de, T, D>(from: D) -> Result<T, Problem>
+where
+    T: DeserializeOwned,
+    D: Deserializer<'de, Error = serde_json::Error>,
+{
+    serde_path_to_error::deserialize(from).map_err(|error| {
         let path = error.path().to_string();
         let place = if path == "." { "$".to_owned() } else { format!("$.{path}") };
-        (place, error.into_inner())
-    });
-    let read = read.and_then(|read| json.end().map(|()| read).map_err(|error| ("$".to_owned(), error)));
-    read.map_err(|(place, error)| Problem::new(Kind::Input, format!("{place}: {error}")))
+        Problem::new(Kind::Input, format!("{place}: {}", error.into_inner()))
+    })
 }
 
 /// Reads a whole number from 1, however it is written: JSON has no integers.

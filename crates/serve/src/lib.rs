@@ -144,14 +144,7 @@ pub fn serve_mcp(
     announce: &dyn Announce,
 ) -> Result<()> {
     let (service, runtime) = begin(options, place, settings, choice, config, announce)?;
-    let served = runtime.block_on(async {
-        let served = tokio::select! {
-            served = mcp::answer_stdin(&service, options) => served,
-            () = told_to_stop() => Ok(()),
-        };
-        service.pool.stop(options.grace).await;
-        served
-    });
+    let served = runtime.block_on(mcp::answer_stdin(&service, options, told_to_stop()));
     end(&service, runtime, announce);
     served
 }

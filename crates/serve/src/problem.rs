@@ -67,6 +67,14 @@ impl Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
+    /// The problem without a hint that names a path or a header, for those who do not speak HTTP.
+    pub fn without_path(self) -> Self {
+        let is_http = |hint: &String| {
+            ["/threads/", "/openapi.json", "Last-Event-ID"].iter().any(|name| hint.contains(name))
+        };
+        Problem { hint: self.hint.filter(|hint| !is_http(hint)), ..self }
+    }
+
     pub fn retry_after(self, seconds: u64) -> Self {
         Problem { retry_after: Some(seconds), ..self }
     }

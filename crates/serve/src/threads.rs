@@ -11,7 +11,7 @@ use crate::describe::{Changes, Reads, Runs};
 use crate::input::{Body, Given, Thread, whole_number};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
-use crate::service::Shared;
+use crate::service::{Service, Shared};
 use planwright::driver::Resolution;
 use planwright::journal::ThreadId;
 use planwright_app::shapes::ThreadName;
@@ -80,19 +80,29 @@ pub(crate) async fn cancel_thread(
     Thread(thread): Thread,
     Body(request): Body<CancelRequest>,
 ) -> Result<Json<ShownTurn>> {
-    read(move || {
-        let stored = service.known_thread(thread)?;
-        let open = service.last_turn(&stored)?.open;
-        if let Some(doubt) = open.filter(planwright_app::Pending::is_doubt) {
-            return Err(Problem::new(Kind::InDoubt, doubt.text())
-                .hint("POST /threads/{thread_id}/resolve says what became of it")
-                .of_thread(&stored.thread));
-        }
-        let cancelled = stored.threads.at(&stored.thread).cancel(request.reason, &service.keys);
-        cancelled.map_err(|stopped| Problem::from(stopped).of_thread(&stored.thread))?;
-        Ok(Json(service.last_turn(&stored)?))
-    })
-    .await
+    read(move || end_turn(&service, thread, None, request.reason).map(Json)).await
+}
+
+/// Ends the last turn of a thread: whatever it waits for, or only while it waits for what has this `token`.
+pub(crate) fn end_turn(
+    service: &Service,
+    thread: ThreadId,
+    token: Option<&str>,
+    reason: String,
+) -> Result<ShownTurn> {
+    let stored = service.known_thread(thread)?;
+    let open = service.last_turn(&stored)?.open;
+    if token.is_some_and(|token| open.as_ref().is_none_or(|open| open.token != token)) {
+        return Err(Problem::new(Kind::Answer, "the thread waits for something else"));
+    }
+    if let Some(doubt) = open.filter(planwright_app::Pending::is_doubt) {
+        return Err(Problem::new(Kind::InDoubt, doubt.text())
+            .hint("POST /threads/{thread_id}/resolve says what became of it")
+            .of_thread(&stored.thread));
+    }
+    let cancelled = stored.threads.at(&stored.thread).cancel(reason, &service.keys);
+    cancelled.map_err(|stopped| Problem::from(stopped).of_thread(&stored.thread))?;
+    service.last_turn(&stored)
 }
 
 /// What became of a write in doubt. One of `happened`, `did_not_happen` and `stop`.

@@ -16,15 +16,15 @@ use crate::support::{Answer, Server};
 use crate::world::{GOOD, PLAN};
 
 /// A client that has started the program and speaks the protocol with sessions.
-struct Host {
-    process: Child,
-    stdin: Option<ChildStdin>,
+pub struct Host {
+    pub process: Child,
+    pub stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     sent: u64,
 }
 
 impl Host {
-    fn start(home: &Home, args: &[&str], capabilities: Value) -> Self {
+    pub fn start(home: &Home, args: &[&str], capabilities: Value) -> Self {
         let mut program = home.program();
         program.args(["mcp", "serve"]).args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = program.spawn().unwrap();
@@ -38,18 +38,18 @@ impl Host {
         host
     }
 
-    fn send(&mut self, message: &Value) {
+    pub fn send(&mut self, message: &Value) {
         let mut message = message.clone();
         message["jsonrpc"] = json!("2.0");
         self.write(&format!("{message}\n"));
     }
 
-    fn write(&mut self, text: &str) {
+    pub fn write(&mut self, text: &str) {
         self.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     /// The next message. Nothing else is ever written to stdout.
-    fn hear(&mut self) -> Value {
+    pub fn hear(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
@@ -57,25 +57,25 @@ impl Host {
         message
     }
 
-    fn begin(&mut self, method: &str, params: Value) -> u64 {
+    pub fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.sent += 1;
         self.send(&json!({"id": self.sent, "method": method, "params": params}));
         self.sent
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
         let reply = self.hear();
         assert_eq!(reply["id"], id, "{reply}");
         reply["result"].clone()
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
     /// Calls a tool and answers the form that it is asked with.
-    fn call_with_form(&mut self, arguments: Value, said: Value) -> (Value, Value) {
+    pub fn call_with_form(&mut self, arguments: Value, said: Value) -> (Value, Value) {
         let id = self.begin("tools/call", json!({"name": "validated", "arguments": arguments}));
         let form = self.hear();
         assert_eq!(form["method"], "elicitation/create", "{form}");
@@ -93,7 +93,7 @@ impl Drop for Host {
     }
 }
 
-fn text(result: &Value) -> &str {
+pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
 
@@ -142,7 +142,7 @@ fn write_in_doubt_is_asked_about_and_resolved() {
     let told = &waits["structuredContent"];
     assert_eq!(told["answers"], json!(["happened", "did_not_happen", "stop"]), "{waits}");
     let both = json!({"thread_id": "answer", "token": told["token"], "happened": "42", "stop": "x"});
-    assert!(text(&host.call("answer", both)).contains("expected one of happened"));
+    assert!(text(&host.call("answer", both)).contains("found happened and stop"));
     let stop = json!({"thread_id": "answer", "token": told["token"], "stop": "그만"});
     let done = host.call("answer", stop);
     assert!(done["structuredContent"]["status"] == "failed" && done["isError"] == true, "{done}");
@@ -189,7 +189,10 @@ fn stdin_that_closes_ends_the_process_and_what_runs_can_be_gone_on_with() {
     let url = model.url();
     let mut host = Host::start(&home, &["--base-url", &url, "--model", "m"], json!({}));
     let refused = host.call("validated", json!({"question": "?", "thread_id": "t"}));
-    assert!(refused["isError"] == true && text(&refused).contains("/threads/t/resume"), "{refused}");
+    assert!(text(&refused).contains(r#"{"thread_id":"t","resume":true}"#), "{refused}");
+    let told = &refused["structuredContent"];
+    assert!(refused["isError"] == true && told["answers"] == json!(["resume"]), "{refused}");
+    assert!(!refused.to_string().contains("/threads/"), "{refused}");
     let done = host.call("answer", json!({"thread_id": "t", "token": "", "resume": true}));
     assert_eq!((text(&done), &done["structuredContent"]["turn"]), ("It is 300840.", &json!(1)), "{done}");
     let told = std::process::Command::new("kill").args(["-TERM", &host.process.id().to_string()]).status();
@@ -198,25 +201,40 @@ fn stdin_that_closes_ends_the_process_and_what_runs_can_be_gone_on_with() {
     check(home.program().args(["mcp", "serve", "--offline"]), "", 0).prints_nothing();
     let odd = "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}\n";
     check(home.program().args(["mcp", "serve", "--offline"]), odd, 2)
-        .complains(&["a program that speaks MCP"]);
+        .complains(&["the first message is no request\n", "a program that speaks MCP"]);
 }
 
 #[test]
 fn garbage_and_floods_on_stdin_cost_their_own_line_alone() {
     let home = Home::new();
     let mut host = Host::start(&home, &["--offline"], json!({}));
-    for line in ["not json", "[]", "7", &"x".repeat(2 << 20), "{\"jsonrpc\": \"2.0\", \"id\": 1}"] {
+    for (line, code, id) in [
+        ("not json", -32700, json!(null)),
+        (r#"{"id": 7, "method": "\ud800"}"#, -32700, json!(null)),
+        (&"x".repeat(2 << 20), -32600, json!(null)),
+        ("[]", -32600, json!(null)),
+        (r#"{"jsonrpc": "2.0", "id": 7}"#, -32600, json!(7)),
+        (
+            r#"{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "validated", "arguments": []}}"#,
+            -32602,
+            json!(8),
+        ),
+        ("\n{}", -32600, json!(null)),
+    ] {
         host.write(&format!("{line}\n"));
+        let refused = host.hear();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&id, &json!(code)), "{line:.40}: {refused}");
     }
     let id =
         host.begin("tools/call", json!({"name": "validated", "arguments": {"question": "12*7은 얼마야?"}}));
-    let reply = std::iter::from_fn(|| Some(host.hear())).find(|reply| reply["id"] == id).unwrap();
+    let reply = host.hear();
+    assert_eq!(reply["id"], id);
     assert!(text(&reply["result"]).contains("84"), "{reply}");
 }
 
 /// Sends a message as a client of the newest protocol does, or within a session. Gives the status, the session and
 /// the reply.
-fn post(service: &Service, key: &str, session: Option<&str>, message: &Value) -> (u16, String, Value) {
+pub fn post(service: &Service, key: &str, session: Option<&str>, message: &Value) -> (u16, String, Value) {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let request = ureq::http::Request::post(format!("{}/mcp", service.address))
         .header("content-type", "application/json")
@@ -240,7 +258,7 @@ fn post(service: &Service, key: &str, session: Option<&str>, message: &Value) ->
 }
 
 /// A message of the newest protocol, which has no sessions.
-fn message(method: &str, mut params: Value) -> Value {
+pub fn message(method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
     });
@@ -289,12 +307,20 @@ fn call_over_http_is_made_for_the_key_of_its_request() {
     // What a client sends back with a form is believed no more than a call.
     let token = call(&service, &answers, "validated", &json!({"question": "?", "thread_id": "송금"}));
     let token = token["structuredContent"]["token"].clone();
-    let state = json!({"thread_id": "송금", "token": token, "form": "approval"}).to_string();
+    let state = json!({"thread_id": "송금", "token": token, "form": "approval", "tool": "validated"});
+    let state = state.to_string();
     let said = json!({"answer": {"action": "accept", "content": {"decision": "approve"}}});
     let retry = json!({"name": "validated", "arguments": {}, "requestState": state, "inputResponses": said});
     let retry = message("tools/call", retry);
     let refused = post(&service, &asks, None, &retry).2;
     assert!(text(&refused["result"]).contains("may not answer"), "{refused}");
+    // It is of the tool and the thread that asked, and of no other.
+    for (field, other) in [("name", json!("supervised")), ("arguments", json!({"thread_id": "t"}))] {
+        let mut elsewhere = retry.clone();
+        elsewhere["params"][field] = other;
+        let refused = post(&service, &answers, None, &elsewhere).2;
+        assert!(text(&refused["result"]).contains("found that of another"), "{refused}");
+    }
     let done = post(&service, &answers, None, &retry).2;
     assert_eq!(done["result"]["structuredContent"]["status"], "completed", "{done}");
     drop(service);

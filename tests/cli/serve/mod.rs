@@ -13,6 +13,7 @@ mod killed;
 mod load;
 mod logged;
 mod mcp;
+mod mcp_calls;
 mod metrics;
 mod openai;
 mod page;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, RequestId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -10,15 +10,17 @@ use tokio::sync::watch;
 use crate::caller::Caller;
 use crate::chat::{HitlRequest, ask, give_answer};
 use crate::feed::Begin;
-use crate::input::parse;
+use crate::input::read_object;
+use crate::keys::Right;
 use crate::mcp::question::{Question, answers_to};
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::{Service, Under};
 use crate::threads::ResolveRequest;
+use planwright::contract::excerpt;
 use planwright::driver::CancelToken;
 use planwright::journal::ThreadId;
-use planwright_app::StoredThread;
+use planwright_app::{Pending, RunLocation, StoredThread};
 
 type Work = Box<dyn FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send>;
 
@@ -27,7 +29,13 @@ pub(super) struct Deed {
     pub thread: ThreadId,
     pub begin: Begin,
     pub work: Work,
+    /// Whether it answers what the thread waits for, or goes on with it.
+    pub is_answer: bool,
 }
+
+/// What the tool `answer` takes one of.
+const ANSWERS: [&str; 9] =
+    ["response", "approve", "reject", "edit", "edit_input", "happened", "did_not_happen", "stop", "resume"];
 
 /// What asks an agent.
 #[derive(Deserialize)]
@@ -41,7 +49,8 @@ struct AskArguments {
 impl Deed {
     /// Asks an agent.
     pub fn ask(service: &Service, caller: &Caller, agent: String, arguments: JsonObject) -> Result<Self> {
-        let AskArguments { question, thread_id } = parse(json!(arguments).to_string().as_bytes())?;
+        caller.check_may(Right::Run)?;
+        let AskArguments { question, thread_id } = read_object(Value::Object(arguments))?;
         if question.trim().is_empty() {
             return Err(Problem::new(Kind::Input, "$.question: expected a question, found nothing"));
         }
@@ -53,40 +62,61 @@ impl Deed {
         let work: Work = Box::new(move |service, stored, under| {
             ask(service, stored, under, None, Some(&agent), question.trim(), Vec::new())
         });
-        Ok(Deed { thread, begin: Begin::NextTurn, work })
+        Ok(Deed { thread, begin: Begin::NextTurn, work, is_answer: false })
     }
 
     /// Answers what a thread waits for. Fields that are `null` or `false` say nothing.
     pub fn answer(service: &Service, caller: &Caller, mut arguments: JsonObject) -> Result<Self> {
-        caller.check_may_answer()?;
+        caller.check_may(Right::Answer)?;
+        let is_known = |field: &str| ["thread_id", "token"].contains(&field) || ANSWERS.contains(&field);
+        if let Some(unknown) = arguments.keys().find(|field| !is_known(field)) {
+            let (unknown, one_of) = (excerpt(unknown, 80), ANSWERS.join(", "));
+            let problem = format!("$: expected thread_id, token and one of {one_of}, found {unknown:?}");
+            return Err(Problem::new(Kind::Input, problem));
+        }
         arguments.retain(|_, value| !matches!(value, Value::Null | Value::Bool(false)));
         let named = arguments.get("thread_id").and_then(Value::as_str);
         let named =
             named.ok_or_else(|| Problem::new(Kind::Input, "$.thread_id: expected the name of a thread"))?;
         let thread = caller.thread("$.thread_id", named)?;
-        let resumes = arguments.remove("resume").is_some();
-        let resolves =
-            ["happened", "did_not_happen", "stop"].iter().any(|field| arguments.contains_key(*field));
-        let says = arguments.keys().any(|field| !["thread_id", "token"].contains(&&**field));
-        let work: Work = if resumes && !says {
-            Box::new(|service, stored, under| {
-                ChatReply::of(stored, service.go_on(stored, under, |handle, agent| handle.resume(agent))?)
-            })
-        } else if resolves {
-            arguments.remove("thread_id");
-            let request: ResolveRequest = parse(json!(arguments).to_string().as_bytes())?;
-            let (token, resolution) = request.resolution()?;
-            Box::new(move |service, stored, under| {
-                let go = service
-                    .go_on(stored, under, |handle, agent| handle.token(token).resolve(agent, resolution));
-                ChatReply::of(stored, go?)
-            })
-        } else {
-            let mut request: HitlRequest = parse(json!(arguments).to_string().as_bytes())?;
-            let answer = request.answer(service)?;
-            Box::new(move |service, stored, under| give_answer(service, stored, under, None, request, answer))
+        let given: Vec<&str> = ANSWERS.into_iter().filter(|field| arguments.contains_key(*field)).collect();
+        let work: Work = match given[..] {
+            ["resume"] => {
+                caller.check_may(Right::Run)?;
+                Box::new(|service, stored, under| {
+                    let turn = service.go_on(stored, under, |handle, agent| handle.resume(agent))?;
+                    ChatReply::of(stored, turn)
+                })
+            }
+            ["happened" | "did_not_happen" | "stop"] => {
+                arguments.remove("thread_id");
+                if !arguments.contains_key("token") {
+                    let problem = "$.token: expected the token of the write in doubt";
+                    return Err(Problem::new(Kind::Input, problem).hint("the result that asked has it"));
+                }
+                let request: ResolveRequest = read_object(Value::Object(arguments))?;
+                let (token, resolution) = request.resolution()?;
+                Box::new(move |service, stored, under| {
+                    let go = service
+                        .go_on(stored, under, |handle, agent| handle.token(token).resolve(agent, resolution));
+                    ChatReply::of(stored, go?)
+                })
+            }
+            [_] => {
+                let mut request: HitlRequest = read_object(Value::Object(arguments))?;
+                let answer = request.answer(service)?;
+                Box::new(move |service, stored, under| {
+                    check_is_no_doubt(stored)?;
+                    give_answer(service, stored, under, None, request, answer)
+                })
+            }
+            _ => {
+                let found = if given.is_empty() { "none".to_owned() } else { given.join(" and ") };
+                let problem = format!("$: expected one of {}, found {found}", ANSWERS.join(", "));
+                return Err(Problem::new(Kind::Input, problem));
+            }
         };
-        Ok(Deed { thread, begin: Begin::Here, work })
+        Ok(Deed { thread, begin: Begin::Here, work, is_answer: true })
     }
 
     /// Has what stops the call stop the run.
@@ -100,11 +130,31 @@ impl Deed {
     }
 }
 
+/// Refuses an answer that says nothing of a write in doubt.
+fn check_is_no_doubt(stored: &StoredThread) -> Result<()> {
+    let folded = stored.fold(None)?;
+    match Pending::of(&folded, RunLocation::in_thread(stored)).filter(Pending::is_doubt) {
+        Some(_) => {
+            let problem = "$: expected one of happened, did_not_happen and stop: a write is in doubt";
+            Err(Problem::new(Kind::Input, problem))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A form that is open: its request, and the thread and the token of what it asks.
+pub(super) struct Form {
+    pub request: RequestId,
+    pub thread: ThreadId,
+    pub token: String,
+}
+
 /// What ends a call whose client wants it no more, whether it stands in line, runs or asks.
 #[derive(Default)]
 pub(super) struct Stop {
     is_said: watch::Sender<bool>,
     run: Mutex<Option<CancelToken>>,
+    form: Mutex<Option<Form>>,
 }
 
 impl Stop {
@@ -124,6 +174,11 @@ impl Stop {
 
     fn run(&self) -> std::sync::MutexGuard<'_, Option<CancelToken>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the form that the call waits for, or forgets it. Gives that which was kept.
+    pub fn keep_form(&self, form: Option<Form>) -> Option<Form> {
+        std::mem::replace(&mut self.form.lock().unwrap_or_else(PoisonError::into_inner), form)
     }
 
     /// Waits until it is said.
@@ -149,10 +204,13 @@ impl Outcome {
         let sources =
             stored.fold(Some(turn.turn)).map(|folded| json!(folded.state.sources())).unwrap_or_default();
         let (open, status) = (turn.open.clone(), turn.status);
+        let may = |right| caller.may(right);
         let answers = match &open {
-            Some(open) => answers_to(open),
-            None if status == "unfinished" => &["resume"],
-            None => &[],
+            _ if !may(Right::Answer) => &[],
+            Some(open) if !open.expired => answers_to(open),
+            Some(_) if may(Right::Run) => &["resume"],
+            None if status == "unfinished" && may(Right::Run) => &["resume"],
+            _ => &[][..],
         };
         let mut reply = json!(ChatReply::of(&stored, turn)?);
         (reply["answers"], reply["sources"]) =
@@ -163,8 +221,22 @@ impl Outcome {
         let question = open.filter(|open| !open.expired).map(|open| Question::of(&open, shown));
         let said =
             ["result", "error", "status"].iter().find_map(|field| reply[field].as_str()).unwrap_or_default();
-        let text = question.as_ref().map_or_else(|| said.to_owned(), |question| question.text(answers));
+        let text = match &question {
+            Some(question) => question.text(answers),
+            None if answers.is_empty() => said.to_owned(),
+            None => {
+                let names = json!({"thread_id": shown, "resume": true});
+                format!("{said}\n\nThe tool `answer` goes on with it: {names}.")
+            }
+        };
         Ok(Outcome { text, has_failed: status == "failed", question, reply })
+    }
+
+    /// Says what was wrong with a call, and what its thread waits for.
+    pub fn refused(self, problem: &str) -> Self {
+        let waits = self.question.is_some() || self.reply["answers"].get(0).is_some();
+        let text = if waits { format!("{problem}\n\n{}", self.text) } else { problem.to_owned() };
+        Outcome { text, has_failed: true, question: None, ..self }
     }
 }
 

@@ -60,6 +60,8 @@ impl Door {
 
     async fn answer(&self, caller: &Caller, mut request: Request) -> Response {
         let session = session_of(request.headers());
+        let content_type = request.headers().get(header::CONTENT_TYPE);
+        let brings_json = content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         if session.as_ref().is_some_and(|session| !self.knows(session, caller.name())) {
             return Problem::new(Kind::NoSession, "the session has ended, or is of another key")
                 .hint("begin one with `initialize`")
@@ -76,7 +78,7 @@ impl Door {
             return Response::from_parts(parts, Body::new(body));
         }
         let text = axum::body::to_bytes(Body::new(body), usize::MAX).await.unwrap_or_default();
-        let mut refused = problem_of(parts.status, &text).into_response();
+        let mut refused = problem_of(parts.status, brings_json, &text).into_response();
         let allowed = parts.headers.get(header::ALLOW).cloned();
         refused.headers_mut().extend(allowed.map(|methods| (header::ALLOW, methods)));
         refused
@@ -125,8 +127,9 @@ fn session_of(headers: &HeaderMap) -> Option<String> {
 }
 
 /// What the protocol refuses in words of its own.
-fn problem_of(status: StatusCode, text: &Bytes) -> Problem {
+fn problem_of(status: StatusCode, brings_json: bool, text: &Bytes) -> Problem {
     let kind = match status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if brings_json => Kind::Message,
         StatusCode::NOT_FOUND => Kind::NoSession,
         StatusCode::METHOD_NOT_ALLOWED => Kind::NoMethod,
         StatusCode::NOT_ACCEPTABLE => Kind::NotAcceptable,

@@ -20,7 +20,9 @@ const FORM: &str = "answer";
 pub(super) struct Question {
     /// The thread, as the caller knows it.
     pub thread_id: String,
-    token: String,
+    pub token: String,
+    /// The tool whose call it came of.
+    tool: String,
     form: Form,
     #[serde(skip)]
     message: String,
@@ -40,7 +42,6 @@ enum Form {
 /// What the tool `answer` takes for what is open.
 pub(super) fn answers_to(open: &Pending) -> &'static [&'static str] {
     match open.effect.kind {
-        _ if open.expired => &["resume"],
         _ if open.is_doubt() => &["happened", "did_not_happen", "stop"],
         EffectKind::ApprovePlan { .. } => &["approve", "reject", "edit"],
         EffectKind::ApproveCall { .. } => &["approve", "reject", "edit_input", "response"],
@@ -59,13 +60,17 @@ impl Question {
         let found = Some(&open.results).filter(|results| !results.is_empty());
         let found = found.map_or_else(String::new, |results| format!("{results}\n\n"));
         let message = format!("{found}{}", open.text());
-        Question { thread_id: thread.to_owned(), token: open.token.clone(), form, message }
+        let (thread_id, token) = (thread.to_owned(), open.token.clone());
+        Question { thread_id, token, tool: String::new(), form, message }
     }
 
-    /// The question, and how the tool `answer` answers it.
+    /// The question, and how the tool `answer` answers it. Without `answers` the tool is not there.
     pub fn text(&self, answers: &[&str]) -> String {
         let names = json!({"thread_id": self.thread_id, "token": self.token});
         let (question, one_of) = (&self.message, answers.join(", "));
+        if answers.is_empty() {
+            return format!("{question}\n\nThe run waits for a person. This key may not answer for them.");
+        }
         format!(
             "{question}\n\nThe run waits for a person. The tool `answer` goes on with it: {names} and one of {one_of}."
         )
@@ -91,20 +96,32 @@ impl Question {
         ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta, message, requested_schema })
     }
 
-    /// The result that has the client ask, and then make the same call again. What it sends back names the thread and
-    /// the question; neither is believed more than in a call of `answer`.
-    pub fn required(&self) -> InputRequiredResult {
-        let request = InputRequest::Elicitation(self.request());
-        InputRequiredResult::new(Some([(FORM.to_owned(), request)].into()), Some(json!(self).to_string()))
+    /// The result that has the client ask, and then make the same call of `tool` again. What it sends back names the
+    /// thread and the question; neither is believed more than in a call of `answer`.
+    pub fn required(&self, tool: &str) -> InputRequiredResult {
+        let (request, mut state) = (InputRequest::Elicitation(self.request()), json!(self));
+        state["tool"] = json!(tool);
+        InputRequiredResult::new(Some([(FORM.to_owned(), request)].into()), Some(state.to_string()))
     }
 
-    /// The question that a client sends back, and what its user said.
-    pub fn sent_back(state: &str, mut responses: InputResponses) -> Result<(Self, ElicitResult)> {
+    /// The question that a client sends back with a call of `tool`, and what its user said; nothing where that is
+    /// not among it.
+    pub fn sent_back(
+        state: &str,
+        mut responses: InputResponses,
+        tool: &str,
+        arguments: &JsonObject,
+    ) -> Result<(Self, Option<ElicitResult>)> {
         let wrong =
             |error| Problem::new(Kind::Input, format!("expected what was asked and the answer: {error}"));
-        let question = serde_json::from_str(state).map_err(wrong)?;
+        let question: Question = serde_json::from_str(state).map_err(wrong)?;
+        let thread = arguments.get("thread_id").filter(|thread| !thread.is_null());
+        if question.tool != tool || thread.is_some_and(|thread| *thread != question.thread_id) {
+            let problem = "requestState: expected that of this tool and thread, found that of another";
+            return Err(Problem::new(Kind::Input, problem).hint("make the call again that asked"));
+        }
         let said = responses.remove(FORM).map(serde_json::from_value).transpose().map_err(wrong)?;
-        Ok((question, said.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel))))
+        Ok((question, said))
     }
 
     /// What the user said, as arguments of the tool `answer`; nothing where they said nothing. To decline is to

@@ -7,28 +7,31 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult,
-    ContentBlock, ElicitResult, ErrorData, Implementation, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, ServerCapabilities, ServerConfig,
-    ServerRequest,
+    ContentBlock, CustomRequest, CustomResult, ElicitResult, ErrorCode, ErrorData, Implementation,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    RequestId, ServerCapabilities, ServerConfig, ServerRequest,
 };
 use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext};
-use rmcp::{Peer, RoleServer, ServerHandler};
+use rmcp::{Peer, RoleServer, ServerHandler, ServiceError};
 
 use crate::caller::Caller;
 use crate::feed::{Item, perform_followed};
+use crate::keys::Right;
 use crate::log::{RequestName, under_request};
-use crate::mcp::call::{Deed, Outcome, Stop};
+use crate::mcp::call::{Deed, Form, Outcome, Stop};
 use crate::mcp::question::Question;
 use crate::mcp::tools::{ANSWER, agent_of, list_tools};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::Shared;
+use crate::threads::end_turn;
 use planwright::driver::{Progress, ProgressKind};
 use planwright::journal::ThreadId;
 
 /// How long a person may take for a form that a session waits for. What the run waits for can be answered after that.
 const FORM_TIME: Duration = Duration::from_secs(600);
+const CANCELLED: &str = "the client has cancelled the call";
 const INSTRUCTIONS: &str = "Each tool but `answer` asks an agent. A result names its thread: with it the next question \
                             goes on with the conversation. Where a result waits for a person, ask them, and give \
                             what they say to `answer`.";
@@ -48,13 +51,23 @@ impl McpServer {
         McpServer { service, is_local: false, calls: Mutex::default() }
     }
 
-    /// For whoever started this process.
+    /// For the client that has started this process.
     pub fn local(service: Shared) -> Self {
         McpServer { is_local: true, ..McpServer::remote(service) }
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<Stop>>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes back a form whose call is cancelled, and ends the run that asks it. A write in doubt stays in doubt.
+    async fn withdraw(&self, form: Form, peer: &Peer<RoleServer>) {
+        let Form { request, thread, token } = form;
+        let withdrawn = CancelledNotificationParam::new(Some(request), Some(CANCELLED.to_owned()));
+        let _ = peer.notify_cancelled(withdrawn).await;
+        let service = Arc::clone(&self.service);
+        // One that was answered meanwhile has nothing to end.
+        let _ = read(move || end_turn(&service, thread, Some(&token), CANCELLED.to_owned())).await;
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
@@ -94,7 +107,7 @@ impl ServerHandler for McpServer {
         let agent = match &*request.name {
             ANSWER => None,
             tool => Some(
-                agent_of(&self.service, tool)
+                agent_of(&self.service, &caller, tool)
                     .map_err(|problem| ErrorData::invalid_params(caller.say(&problem), None))?,
             ),
         };
@@ -106,6 +119,10 @@ impl ServerHandler for McpServer {
         let leaves = is_modern && parts.is_some();
         let stop = Arc::new(Stop::default());
         self.calls().insert(context.id.clone(), Arc::clone(&stop));
+        // A cancel that came before the call was known here.
+        if context.ct.is_cancelled() {
+            stop.say();
+        }
         let call = Call {
             service: &self.service,
             caller: &caller,
@@ -120,8 +137,9 @@ impl ServerHandler for McpServer {
         };
         let done = under_request(name.unwrap_or_default(), async {
             tokio::select! {
-                done = call.make(agent, request) => done,
+                biased;
                 () = stop.said() => Err(cancelled()),
+                done = call.make(agent, request) => done,
                 () = context.ct.cancelled(), if leaves => {
                     stop.say();
                     Err(cancelled())
@@ -130,9 +148,27 @@ impl ServerHandler for McpServer {
         });
         let done = done.await;
         self.calls().remove(&context.id);
+        if let Some(form) = stop.keep_form(None) {
+            self.withdraw(form, &context.peer).await;
+        }
         Ok(done.unwrap_or_else(|problem| {
-            CallToolResult::error(vec![ContentBlock::text(caller.say(&problem))]).into()
+            let text = caller.say(&problem.without_path());
+            CallToolResult::error(vec![ContentBlock::text(text)]).into()
         }))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // What does not read as a request that is known comes here.
+        Err(match &*request.method {
+            "tools/call" => {
+                ErrorData::invalid_params("expected name, and arguments that are an object", None)
+            }
+            method => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None),
+        })
     }
 
     async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
@@ -142,7 +178,7 @@ impl ServerHandler for McpServer {
 }
 
 fn cancelled() -> Problem {
-    Problem::new(Kind::Interrupted, "the client has cancelled the call")
+    Problem::new(Kind::Interrupted, CANCELLED)
 }
 
 /// A call under way.
@@ -162,48 +198,73 @@ impl Call<'_> {
     /// Asks the agent, or answers where none is named. What a person is asked meanwhile is asked of the client.
     async fn make(&self, agent: Option<String>, request: CallToolRequestParams) -> Result<CallToolResponse> {
         let arguments = request.arguments.unwrap_or_default();
-        let mut deed = match (request.request_state, agent) {
+        let mut outcome = match (request.request_state, agent) {
             (Some(state), _) => {
-                let (question, said) =
-                    Question::sent_back(&state, request.input_responses.unwrap_or_default())?;
-                match question.arguments(said)? {
-                    Some(answer) => Deed::answer(self.service, self.caller, answer)?,
-                    None => return self.show(&question).await,
+                let responses = request.input_responses.unwrap_or_default();
+                let (question, said) = Question::sent_back(&state, responses, &request.name, &arguments)?;
+                let thread = self.caller.thread("requestState", &question.thread_id)?;
+                match said.map(|said| self.answer_of(&question, said)) {
+                    Some(Ok(Some(deed))) => self.perform(deed).await?,
+                    Some(Ok(None)) => return Ok(CallToolResult::from(self.load(thread, 0).await?).into()),
+                    Some(Err(problem)) => self.refuse(thread, problem).await?,
+                    None => self.load(thread, 0).await?,
                 }
             }
-            (None, None) => Deed::answer(self.service, self.caller, arguments)?,
-            (None, Some(agent)) => Deed::ask(self.service, self.caller, agent, arguments)?,
+            (None, None) => self.perform(Deed::answer(self.service, self.caller, arguments)?).await?,
+            (None, Some(agent)) => {
+                self.perform(Deed::ask(self.service, self.caller, agent, arguments)?).await?
+            }
         };
         loop {
-            let outcome = self.perform(deed).await?;
-            let may_ask = self.asks && self.caller.check_may_answer().is_ok();
+            let may_ask = self.asks && self.caller.may(Right::Answer);
             let Some(question) = outcome.question.as_ref().filter(|_| may_ask) else {
                 return Ok(CallToolResult::from(outcome).into());
             };
             if self.is_modern {
-                return Ok(question.required().into());
+                return Ok(question.required(&request.name).into());
             }
-            let said = self.elicit(question).await;
-            match said.map(|said| question.arguments(said)).transpose()?.flatten() {
-                Some(answer) => deed = Deed::answer(self.service, self.caller, answer)?,
-                None => return Ok(CallToolResult::from(outcome).into()),
-            }
+            let thread = self.caller.thread("$.thread_id", &question.thread_id)?;
+            let said = self.elicit(question, thread.clone()).await;
+            outcome = match said.map(|said| self.answer_of(question, said)) {
+                Some(Ok(Some(deed))) => self.perform(deed).await?,
+                Some(Err(problem)) => self.refuse(thread, problem).await?,
+                None | Some(Ok(None)) => return Ok(CallToolResult::from(outcome).into()),
+            };
         }
+    }
+
+    /// What the user of a client said to a form, as an answer; nothing where they said nothing.
+    fn answer_of(&self, question: &Question, said: ElicitResult) -> Result<Option<Deed>> {
+        let arguments = question.arguments(said)?;
+        arguments.map(|arguments| Deed::answer(self.service, self.caller, arguments)).transpose()
     }
 
     async fn perform(&self, deed: Deed) -> Result<Outcome> {
         let deed = deed.stopped_by(self.stop);
-        let thread = deed.thread.clone();
+        let (thread, is_answer) = (deed.thread.clone(), deed.is_answer);
+        let left_open = [Kind::Open, Kind::Interrupted, Kind::Stopping, Kind::Busy].map(Kind::word);
         let turn = match self.run(deed).await {
             Ok(reply) => reply.turn,
             // What became of a write is asked like any other question.
             Err(problem) if problem.word() == Kind::InDoubt.word() => 0,
+            Err(problem) if is_answer || left_open.contains(&problem.word()) => {
+                return self.refuse(thread, problem).await;
+            }
             Err(problem) => return Err(problem),
         };
         self.load(thread, turn).await
     }
 
-    async fn run(&self, Deed { thread, begin, work }: Deed) -> Result<ChatReply> {
+    /// The problem, and how the thread stands with it.
+    async fn refuse(&self, thread: ThreadId, problem: Problem) -> Result<Outcome> {
+        let problem = problem.without_path();
+        match self.load(thread, 0).await {
+            Ok(outcome) => Ok(outcome.refused(&self.caller.say(&problem))),
+            Err(_) => Err(problem),
+        }
+    }
+
+    async fn run(&self, Deed { thread, begin, work, .. }: Deed) -> Result<ChatReply> {
         let Some(token) = &self.progress else { return self.service.perform(thread, work).await };
         let (_, mut items) = perform_followed(self.service, thread, begin, work).await?;
         let mut told = 0_u32;
@@ -223,12 +284,6 @@ impl Call<'_> {
         read(move || Outcome::load(&service, &caller, thread, turn)).await
     }
 
-    /// Says how the thread stands that nobody answered.
-    async fn show(&self, question: &Question) -> Result<CallToolResponse> {
-        let thread = self.caller.thread("requestState", &question.thread_id)?;
-        Ok(CallToolResult::from(self.load(thread, 0).await?).into())
-    }
-
     /// Tells the client what the run does now. One that is gone hears nothing.
     async fn tell(&self, token: &ProgressToken, progress: &Progress, told: &mut u32) {
         let text = |field: &str| progress.content[field].as_str().unwrap_or_default();
@@ -246,11 +301,20 @@ impl Call<'_> {
     }
 
     /// Asks the user of a client that has a session. Nothing comes back from one that is gone or takes too long.
-    async fn elicit(&self, question: &Question) -> Option<ElicitResult> {
+    async fn elicit(&self, question: &Question, thread: ThreadId) -> Option<ElicitResult> {
         let request = ServerRequest::ElicitRequest(question.request());
-        let sent =
-            self.peer.send_request_with_option(request, PeerRequestOptions::with_timeout(FORM_TIME)).await;
-        match sent.ok()?.await_response().await {
+        let sent = self
+            .peer
+            .send_request_with_option(request, PeerRequestOptions::with_timeout(FORM_TIME))
+            .await
+            .ok()?;
+        self.stop.keep_form(Some(Form { request: sent.id.clone(), thread, token: question.token.clone() }));
+        let said = tokio::select! {
+            said = sent.await_response() => said,
+            () = self.service.live.stopped() => Err(ServiceError::TransportClosed),
+        };
+        self.stop.keep_form(None);
+        match said {
             Ok(ClientResult::ElicitResult(said)) => Some(said),
             _ => None,
         }

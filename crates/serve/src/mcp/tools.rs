@@ -6,7 +6,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
 use crate::caller::Caller;
-use crate::problem::{Problem, Result};
+use crate::keys::Right;
+use crate::problem::Result;
 use crate::service::Service;
 use planwright::contract::ToolEffect;
 use planwright::spec::Spec;
@@ -24,9 +25,12 @@ fn tool_name(agent: &str) -> String {
 }
 
 /// The agent that this is the tool of.
-pub(super) fn agent_of(service: &Service, tool: &str) -> Result<String> {
+pub(super) fn agent_of(service: &Service, caller: &Caller, tool: &str) -> Result<String> {
     let names = service.agent_names();
-    let none = || -> Problem { service.no_such_agent(tool).hint("the tool `answer` is there besides") };
+    let none = || match caller.may(Right::Answer) {
+        true => service.no_such_agent(tool).hint("the tool `answer` is there besides"),
+        false => service.no_such_agent(tool),
+    };
     names.into_iter().find(|name| tool_name(name) == tool).ok_or_else(none)
 }
 
@@ -38,10 +42,10 @@ pub(super) fn list_tools(service: &Service, caller: &Caller) -> Result<Vec<Tool>
         _ => Arc::default(),
     };
     let (ask, answer, reply) = (schema("ask"), schema("answer"), schema("reply"));
-    let agents = service.agent_names().into_iter();
+    let agents = service.agent_names().into_iter().filter(|_| caller.may(Right::Run));
     let tools = agents.map(|name| Ok(tool_of(&service.spec_of(&name)?, &ask, &reply)));
     let mut tools = tools.collect::<Result<Vec<Tool>>>()?;
-    if caller.check_may_answer().is_ok() {
+    if caller.may(Right::Answer) {
         let about = ToolAnnotations::with_title("Answer for a person").read_only(false).destructive(true);
         tools.push(Tool::new(ANSWER, ANSWERS, answer).with_raw_output_schema(reply).with_annotations(about));
     }

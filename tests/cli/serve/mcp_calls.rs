@@ -1,0 +1,159 @@
+//! Calls of tools that are cancelled, answered wrong or made by keys with one right.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Service;
+use super::keys::make_key;
+use super::mcp::{Host, message, post, text};
+use crate::cli_support::Home;
+use crate::cli_support::store::{is_in_doubt, token, waits, wants_approval};
+use crate::support::{Answer, Server};
+use crate::world::PLAN;
+
+fn cancel(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+}
+
+#[test]
+fn cancel_right_behind_its_call_is_not_lost() {
+    let home = Home::new();
+    let mut host = Host::start(&home, &["--offline"], json!({}));
+    for id in 100..116 {
+        let arguments = json!({"question": "12*7?", "thread_id": format!("t{id}")});
+        let params = json!({"name": "validated", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        host.write(&format!("{call}\n{}\n", cancel(id)));
+    }
+    // Nothing is answered to those calls, and this one is behind them.
+    host.call("validated", json!({"question": "1+1?", "thread_id": "last"}));
+    drop(host);
+    let listed = home.check(&["threads", "list", "--json"], 0).json();
+    for thread in listed["threads"].as_array().unwrap() {
+        let is_last = thread["thread"] == "last";
+        assert_eq!(thread["status"] == "done" || thread["status"] == "completed", is_last, "{thread}");
+    }
+}
+
+#[test]
+fn cancel_while_a_form_is_open_withdraws_it_and_ends_the_run() {
+    let home = Home::new();
+    wants_approval(&home, "송금");
+    let mut host = Host::start(&home, &["--offline"], json!({"elicitation": {}}));
+    let ask = json!({"question": "12*7?", "thread_id": "송금"});
+    let id = host.begin("tools/call", json!({"name": "validated", "arguments": ask.clone()}));
+    let form = host.hear();
+    assert_eq!(form["method"], "elicitation/create", "{form}");
+    host.send(&cancel(id));
+    let withdrawn = host.hear();
+    assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
+    assert_eq!(withdrawn["params"]["requestId"], form["id"], "{withdrawn}");
+    let turn = loop {
+        let turn = home.check(&["threads", "show", "송금", "--json"], 0).json()["turns"][0].clone();
+        if turn["status"] != "waiting_human" {
+            break turn;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(turn["error"].as_str().unwrap().starts_with("CANCELLED"), "{turn}");
+    let next = host.call("validated", ask);
+    assert_eq!(next["structuredContent"]["turn"], 2, "{next}");
+}
+
+#[test]
+fn form_that_is_open_does_not_hold_the_process() {
+    let home = Home::new();
+    waits(&home, "t");
+    let mut host = Host::start(&home, &["--offline"], json!({"elicitation": {}}));
+    let call = json!({"name": "validated", "arguments": {"question": "?", "thread_id": "t"}});
+    let id = host.begin("tools/call", call);
+    assert_eq!(host.hear()["method"], "elicitation/create");
+    drop(host.stdin.take());
+    let reply = host.hear();
+    assert_eq!(
+        (&reply["id"], &reply["result"]["structuredContent"]["status"]),
+        (&json!(id), &json!("waiting_human"))
+    );
+    assert_eq!(host.process.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn run_stops_at_its_next_record_once_stdin_is_closed() {
+    let home = Home::new();
+    let (model, was_asked, may_answer) = Server::pausing(Answer::reply(PLAN));
+    let url = model.url();
+    let mut host = Host::start(&home, &["--base-url", &url, "--model", "m"], json!({}));
+    let id = host
+        .begin("tools/call", json!({"name": "validated", "arguments": {"question": "?", "thread_id": "t"}}));
+    was_asked.recv().unwrap();
+    drop(host.stdin.take());
+    let reply = host.hear();
+    let told = &reply["result"]["structuredContent"];
+    assert!(reply["id"] == id && told["status"] == "unfinished", "{reply}");
+    assert_eq!(told["answers"], json!(["resume"]));
+    drop(may_answer);
+}
+
+#[test]
+fn answer_that_is_wrong_says_so_with_the_question_and_its_token() {
+    let home = Home::new();
+    wants_approval(&home, "plan");
+    is_in_doubt(&home, "doubt");
+    let (plan, doubt) = (token(&home, "plan"), token(&home, "doubt"));
+    let mut host = Host::start(&home, &["--offline"], json!({"elicitation": {}}));
+    let long = json!({"decision": "reject", "reason": "x".repeat(1 << 19)});
+    for content in [json!({}), json!({"decision": "승인"}), long] {
+        let ask = json!({"question": "?", "thread_id": "plan"});
+        let (_, told) = host.call_with_form(ask, json!({"action": "accept", "content": content}));
+        assert!(told["isError"] == true && told["structuredContent"]["token"] == plan, "{told}");
+        assert!(text(&told).starts_with("$.") && text(&told).contains(&plan), "{told}");
+    }
+    drop(host);
+    let mut host = Host::start(&home, &["--offline"], json!({}));
+    for said in [
+        json!({"approve": true}),
+        json!({"approve": true, "token": "0"}),
+        json!({"response": "x", "token": doubt}),
+    ] {
+        let mut arguments = said;
+        arguments["thread_id"] = json!("doubt");
+        let told = host.call("answer", arguments);
+        assert!(told["isError"] == true && text(&told).contains("a write is in doubt"), "{told}");
+        assert_eq!(told["structuredContent"]["token"], doubt, "{told}");
+    }
+    for (said, wrong) in [
+        (json!({"thread_id": "doubt", "bogus": 1}), "found \"bogus\""),
+        (json!({"thread_id": "doubt", "did_not_happen": false, "token": "0"}), "stop, resume, found none"),
+        (json!({"thread_id": "doubt", "did_not_happen": true}), "$.token: expected the token"),
+        (json!({"thread_id": "doubt", "did_not_happen": true, "token": "0"}), "token"),
+    ] {
+        let told = host.call("answer", said);
+        assert!(told["isError"] == true && text(&told).contains(wrong), "{told}");
+        assert!(!text(&told).contains("line 1"), "{told}");
+    }
+}
+
+#[test]
+fn key_that_may_only_answer_has_the_tool_answer_alone() {
+    let home = Home::new();
+    let asks = make_key(&home, "alice", &["--may", "run"]);
+    let answers = make_key(&home, "carol", &["--may", "answer", "--threads-of", "alice"]);
+    wants_approval(&home, "alice:plan");
+    let service = Service::start(&home, &["--offline"]);
+    let call = |key: &str, name: &str, arguments: Value| {
+        let call = message("tools/call", json!({"name": name, "arguments": arguments}));
+        post(&service, key, None, &call).2["result"].clone()
+    };
+    let listed = post(&service, &answers, None, &message("tools/list", json!({}))).2;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert!(tools.len() == 1 && tools[0]["name"] == "answer", "{listed}");
+    let refused = call(&answers, "validated", json!({"question": "?"}));
+    assert!(text(&refused).contains("the key may not run"), "{refused}");
+    // The key that only asks is not sent to a tool that it has not.
+    let waits = call(&asks, "validated", json!({"question": "?", "thread_id": "plan"}));
+    assert_eq!(waits["structuredContent"]["answers"], json!([]), "{waits}");
+    assert!(text(&waits).contains("may not answer") && !text(&waits).contains("`answer`"), "{waits}");
+    let said = json!({"thread_id": "plan", "approve": true, "token": waits["structuredContent"]["token"]});
+    assert_eq!(call(&answers, "answer", said)["structuredContent"]["status"], "completed");
+}
