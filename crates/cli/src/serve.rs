@@ -19,7 +19,7 @@ struct Terminal {
 
 impl Announce for Terminal {
     fn ready(&self, address: SocketAddr) {
-        // For whoever starts it and reads where it listens.
+        // For the program that starts it and reads where it listens.
         let _ = out::print_text(&format!("http://{address}"));
         if !self.quiet {
             let body = r#"{"message": "What happens when a plan is rejected?"}"#;

@@ -92,10 +92,15 @@ pub(crate) fn request_span() -> Option<TraceContext> {
 }
 
 /// The id of a request and its span, for what is done about it elsewhere.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct RequestName(String, Option<TraceContext>);
 
 impl RequestName {
+    /// That of one which came without HTTP.
+    pub fn new() -> Self {
+        RequestName(format!("{:016x}", random_id()), None)
+    }
+
     /// That of the request that is answered.
     pub fn of_this() -> Self {
         RequestName(request_id(), request_span())

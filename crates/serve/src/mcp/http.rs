@@ -30,6 +30,8 @@ const SESSION: &str = "mcp-session-id";
 const MOST_SESSIONS: usize = 32;
 /// How long a session may say nothing.
 const SILENCE: Duration = Duration::from_secs(3600);
+/// How long calls may take to say what they came to, once nothing runs any more.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// The door of `/mcp`.
 pub(crate) struct Door {
@@ -53,6 +55,7 @@ impl Door {
         let service = Arc::clone(service);
         tokio::spawn(async move {
             service.live.stopped().await;
+            tokio::time::sleep(LAST_WORDS).await;
             ends.cancel();
         });
         Arc::new(Door { http, manager, sessions: Mutex::default() })

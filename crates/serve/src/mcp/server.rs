@@ -135,7 +135,7 @@ impl ServerHandler for McpServer {
             peer: &context.peer,
             progress: context.meta.get_progress_token(),
         };
-        let done = under_request(name.unwrap_or_default(), async {
+        let done = under_request(name.unwrap_or_else(RequestName::new), async {
             tokio::select! {
                 biased;
                 () = stop.said() => Err(cancelled()),
