@@ -207,10 +207,10 @@ fn schemas_that_go_out_are_strict_and_describe_what_is_read() {
 fn names_have_1_to_64_characters_of_the_kind_that_servers_take() {
     let check = |name: &str| ToolContract::text(name, "d", ToolEffect::Pure).check();
     let (longest, longer) = ("a".repeat(64), "a".repeat(65));
-    for good in ["a", "get_article-2", &longest] {
+    for good in ["a", "get_article-2", "files.read", &longest] {
         assert_eq!(check(good), Ok(()), "{good}");
     }
-    for bad in ["", "a b", "a.b", "도구", &longer, "final_answer", "hitl"] {
+    for bad in ["", "a b", ".a", "a.", "도구", &longer, "final_answer", "hitl"] {
         assert!(check(bad).expect_err(bad).to_string().starts_with("name: "), "{bad}");
     }
 }

@@ -1,6 +1,7 @@
 //! What becomes of a listed tool: a contract by what the server and its owner say, and a pin that holds it.
 
 use planwright::contract::{ToolEffect, Trust};
+use planwright::ports::ToolCall;
 use planwright::spec::{McpHints, McpOverride, McpServer, McpTool, Spec};
 use serde_json::json;
 
@@ -124,4 +125,15 @@ fn a_server_that_says_something_else_than_was_pinned_is_refused_with_the_differe
     let again = server_of(server.definition());
     let error = again.open_tools(&contracts.iter().collect::<Vec<_>>(), &pins).err().unwrap();
     assert!(error.kind == "changed", "{error}");
+}
+
+#[test]
+fn a_server_is_told_the_span_of_a_call_where_the_run_is_traced() {
+    let tools = open(&server("", None));
+    assert_eq!(call(&tools, "traceparent").unwrap().text, "none");
+    let input = json!({"text": "traceparent"});
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let traced = ToolCall { trace: Some(parent.parse().unwrap()), ..ToolCall::new(&input, "run/step.1") };
+    let echo = tools.iter().find(|tool| tool.contract().name == "hostile.echo").unwrap();
+    assert_eq!(echo.call(&traced).unwrap().text, parent);
 }

@@ -11,7 +11,7 @@ use planwright::spec::{McpHints, McpPin, McpServer, McpTool};
 use planwright_http::{Bare, Network, is_credential};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, PaginatedRequestParams,
-    ServerResult,
+    RequestParamsMeta, ServerResult,
 };
 use serde_json::Value;
 
@@ -273,7 +273,10 @@ impl PinnedTool {
         if let Some(change) = self.find_change(&listed) {
             return Err(refuse_changed(&change));
         }
-        let asked = CallToolRequestParams::new(self.pin.tool.clone()).with_arguments(arguments);
+        let mut asked = CallToolRequestParams::new(self.pin.tool.clone()).with_arguments(arguments);
+        if let Some(trace) = &call.trace {
+            asked.set_traceparent(&trace.to_string());
+        }
         let asked = ClientRequest::CallToolRequest(CallToolRequest::new(asked));
         let left = call.timeout.unwrap_or(TIME).saturating_sub(begun.elapsed());
         match self.server.connect()?.ask(asked, left, &stop)? {

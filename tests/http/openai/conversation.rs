@@ -250,3 +250,25 @@ fn failure_of_a_server_that_takes_tools_passes_as_any_other() {
     let outcome = Asker::answering([Answer::error(404, "no such model")]).ask_with(&native());
     assert!(matches!(outcome, Err(ModelError::Unanswered(_))), "{outcome:?}");
 }
+
+#[test]
+fn a_tool_with_a_dot_in_its_name_goes_out_under_a_name_that_servers_take_and_comes_back_under_its_own() {
+    let mut tools = tools();
+    tools[0].name = "files.read".to_owned();
+    let frame = RequestFrame { role: RoleName::Planner, tools, native_calls: true, ..frame() };
+    let mut asked = request(frame);
+    let call = Call { id: "call_1".into(), name: "files.read".into(), arguments: json!({"input": "가"}) };
+    asked.conversation =
+        vec![Message::Assistant { text: String::new(), calls: vec![call], reasoning: Vec::new() }];
+    let called =
+        json!([{"id": "a", "type": "function", "function": {"name": "files_read", "arguments": "{}"}}]);
+    let choice = json!({"index": 0, "finish_reason": "tool_calls", "message": {"tool_calls": called}});
+    let server = Server::answering([Answer::json(200, &json!({"choices": [choice]}))]);
+    let reply = Asker::of(&server).ask_with(&asked).unwrap();
+    assert_eq!(reply.tool_calls[0].name, "files.read");
+    let body = server.seen()[0].json();
+    assert_eq!(body["tools"][0]["function"]["name"], "files_read");
+    let again =
+        body["messages"].as_array().unwrap().iter().find(|message| message["role"] == "assistant").unwrap();
+    assert_eq!(again["tool_calls"][0]["function"]["name"], "files_read");
+}

@@ -120,6 +120,10 @@ fn call(asked: &Value, fault: &str, state: Option<&std::path::Path>) {
             eprintln!("the token is {token}");
             reply(asked, &json!({"content": [{"type": "text", "text": token}]}));
         }
+        (_, "traceparent") => {
+            let trace = asked["params"]["_meta"]["traceparent"].as_str().unwrap_or("none");
+            reply(asked, &json!({"content": [{"type": "text", "text": trace}]}));
+        }
         (_, "die") => std::process::exit(3),
         (_, "die in a word") => {
             print!("{{\"jsonrpc\": \"2.0\", \"id\": {}, \"resu", asked["id"]);
