@@ -246,18 +246,20 @@ impl ToolContract {
         Ok(())
     }
 
-    /// The data of an output, if the contract declares any.
-    pub(crate) fn take_data(&self, data: Option<Value>) -> Result<Option<Value>, ContractError> {
-        let Some(declared) = &self.output else { return Ok(None) };
+    /// The data of an output, if any is declared.
+    pub(crate) fn take_data(
+        &self,
+        declared: Option<&Schema>,
+        data: Option<Value>,
+    ) -> Result<Option<Value>, ContractError> {
+        let Some(declared) = declared else { return Ok(None) };
         let fail = |problem: String| Err(ContractError::at("output", problem));
         let Some(data) = data else { return fail("expected structured output, found none".to_owned()) };
         let (size, most) = (data.to_string().len(), self.max_output_bytes as usize);
         if size > most {
             return fail(format!("expected at most {most} bytes, found {size}"));
         }
-        Schema::new(declared)
-            .and_then(|declared| declared.check(&data))
-            .map_err(|error| error.under("output"))?;
+        declared.check(&data).map_err(|error| error.under("output"))?;
         Ok(Some(data))
     }
 

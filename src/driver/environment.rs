@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::left_behind::Call;
 use super::redact::Redactor;
-use crate::contract::{ToolContract, ToolEffect};
+use crate::contract::{ToolContract, ToolEffect, schema::Schema};
 use crate::journal::system;
 use crate::machine::{EffectId, Event, ToolOutcome};
 use crate::ports::{
@@ -79,7 +79,7 @@ impl Environment {
                 };
                 Ok(Some(self.redactor.clean(event)))
             }
-            RequestBody::Tool { tool, input, contract, .. } => {
+            RequestBody::Tool { tool, input, contract, output, .. } => {
                 let (Some(Registered { tool, .. }), Some(contract)) = (self.tools.get(&**tool), contract)
                 else {
                     return unavailable(format!("the tool {tool:?} is not registered"));
@@ -88,7 +88,7 @@ impl Environment {
                 let Some(result) = call_tool(tool, contract, (run, trace), effect, input, stop) else {
                     return Ok(None);
                 };
-                let outcome = self.take_result(result, contract)?;
+                let outcome = self.take_result(result, contract, *output)?;
                 Ok(Some(Event::ToolReturned { effect, outcome }))
             }
             RequestBody::Wait { delay_ms } => {
@@ -105,13 +105,14 @@ impl Environment {
         &self,
         result: Result<ToolOutput, ToolError>,
         contract: &ToolContract,
+        output: Option<&Schema>,
     ) -> Result<ToolOutcome, Unanswered> {
         // Keys go before the cut: half a key is still a secret.
         let clean = |text: String| shorten(self.redactor.text(text), contract);
         match result {
             Ok(ToolOutput { text, sources, data }) => {
                 let data = data.map(|data| self.redactor.clean(data));
-                let data = match (contract.take_data(data), contract.effect) {
+                let data = match (contract.take_data(output, data), contract.effect) {
                     (Err(error), ToolEffect::Pure | ToolEffect::Read) => {
                         let (kind, message) = (ToolErrorKind::Response.to_string(), error.to_string());
                         return Ok(ToolOutcome::Failed { kind, message });
@@ -122,7 +123,8 @@ impl Environment {
                 Ok(ToolOutcome::Returned { output: clean(text), sources, data })
             }
             Err(error) if contract.happens_once() && error.may_have_happened() => {
-                let message = format!("{}: {}; the write may have happened", contract.name, error.message);
+                let said = clean(error.message);
+                let message = format!("{}: {said}; the write may have happened", contract.name);
                 Err(Unanswered::new(Cause::Timeout, self.redactor.text(message)))
             }
             Err(error) => Ok(ToolOutcome::Failed {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ModelRequest;
 use super::payload::{Work, render, render_step};
 use super::question::{question, tool_call};
-use crate::contract::{ToolContract, canonical};
+use crate::contract::{ToolContract, canonical, schema::Schema};
 use crate::machine::{Effect, EffectId, EffectKind, State, local};
 use crate::spec::{CompiledAgent, CompiledSpec, Digest, RequestFrame, RoleName};
 
@@ -63,6 +63,8 @@ pub enum RequestBody<'r> {
         input: Value,
         /// The tool's contract.
         contract: Option<&'r ToolContract>,
+        #[doc(hidden)]
+        output: Option<&'r Schema>,
     },
     /// Ask a person.
     Human {
@@ -106,8 +108,9 @@ impl<'r> Request<'r> {
                 let (tool, input) = tool_call(here.state, step)?;
                 let (digest, contract) = (tool_digest(tool, &input), here.compiled.tool(tool));
                 let tool = contract.map_or(Cow::Owned(tool.to_owned()), |known| Cow::Borrowed(&*known.name));
+                let output = contract.and_then(|_| here.compiled.plan().output(&tool));
                 let input = input.into_owned();
-                (tool.clone(), digest, RequestBody::Tool { step, tool, input, contract })
+                (tool.clone(), digest, RequestBody::Tool { step, tool, input, contract, output })
             }
             Effect::AskHuman { step, .. } => {
                 let question = question(here.state, here.id)?;

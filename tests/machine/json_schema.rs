@@ -148,13 +148,18 @@ fn a_schema_that_is_not_checked_whole_is_refused_by_its_place() {
         let error = Schema::new(&json!({"pattern": pattern})).expect_err(pattern).to_string();
         assert!(error.starts_with("$.pattern: expected a regular expression"), "{error}");
     }
+    let ahead = format!("^{}", "(?=a)".repeat(9));
+    for (pattern, said) in [(ahead, "at most 8 looks ahead"), ("a".repeat(4_097), "at most 4096 bytes")] {
+        let error = Schema::new(&json!({"pattern": pattern})).expect_err("too much").to_string();
+        assert!(error.contains(said), "{error}");
+    }
     // What the drafts leave to others asserts nothing.
     check(&json!({"format": "email", "x-mine": 1, "nullable": true, "$schema": "…"}), &json!("no"))
         .expect("fits");
 }
 
 /// A schema and a value that take long in other hands: the work doubles at each of many levels.
-fn hostile() -> [(Value, Value); 4] {
+fn hostile() -> [(Value, Value); 5] {
     let mut defs: serde_json::Map<String, Value> = (0..60)
         .map(|at| format!("#/$defs/{}", at + 1))
         .map(|to| json!({"allOf": [{"$ref": to}, {"$ref": to}]}))
@@ -169,7 +174,10 @@ fn hostile() -> [(Value, Value); 4] {
         "a": {"not": {"$ref": "#/$defs/b"}}, "b": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]},
     }});
     let slow = json!({"items": {"pattern": "^(a|aa|a*a*a*)*$"}});
-    [(doubling, json!(1)), (twice, deep), (circle, json!(1)), (slow, vec!["a".repeat(9_999); 200].into())]
+    let listed = json!({"items": {"enum": (0..2_000).collect::<Value>()}});
+    let slow_values = vec!["a".repeat(9_999); 200].into();
+    let many = vec![1_999; 1_000].into();
+    [(doubling, json!(1)), (twice, deep), (circle, json!(1)), (slow, slow_values), (listed, many)]
 }
 
 #[test]
@@ -188,7 +196,9 @@ fn a_check_that_would_not_end_soon_fails_and_says_so() {
 #[test]
 fn a_plan_refers_to_the_parts_of_a_tool_s_schema_where_they_stand_in_its_own() {
     let city = json!({
-        "type": "object", "properties": {"to": {"$ref": "#/$defs/city"}}, "required": ["to"],
+        "$id": "https://example.com/book.json",
+        "type": "object", "required": ["to"],
+        "properties": {"to": {"$ref": "#/$defs/city"}, "note": {"const": {"$ref": "#/$defs/city"}}},
         "$defs": {"city": {"type": "string", "enum": ["Seoul", "Busan"]}},
     });
     let book = ToolContract::json("book", "Books.", ToolEffect::Read).input(city);
@@ -202,6 +212,10 @@ fn a_plan_refers_to_the_parts_of_a_tool_s_schema_where_they_stand_in_its_own() {
     let contract = PlanContract::new(vec![book, list], Vec::new(), PlanPolicy::default(), false, 1_000);
     let sent = contract.schema();
     assert!(!is_strict(&sent), "strict-mode servers take no object that is open");
+    let moved = &sent["$defs"]["book"];
+    assert_eq!(moved["properties"]["to"], json!({"$ref": "#/$defs/book/$defs/city"}));
+    assert_eq!(moved["properties"]["note"]["const"], json!({"$ref": "#/$defs/city"}), "a value is no schema");
+    assert!(moved.get("$id").is_none(), "which would be another place");
     let sent = Schema::new(&sent).expect("a schema");
     let plan = |to: &str| {
         let steps = json!([{"tool": "book", "input": {"to": to}}, {"tool": "final_answer", "input": ""}]);

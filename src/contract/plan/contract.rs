@@ -17,6 +17,8 @@ pub struct PlanContract {
     tools: Vec<ToolContract>,
     /// What each of them takes.
     inputs: Vec<Schema>,
+    /// What each of them returns as data, if it declares any.
+    outputs: Vec<Option<Schema>>,
     tool_count: usize,
     policy: PlanPolicy,
     hitl: bool,
@@ -39,9 +41,10 @@ impl PlanContract {
         let tool_count = tools.len();
         tools.extend(agents);
         // A spec whose tool has no sound schema is refused before.
-        let input = |tool: &ToolContract| Schema::new(&tool.input).unwrap_or_else(|_| Schema::nothing());
-        let inputs = tools.iter().map(input).collect();
-        PlanContract { tools, inputs, tool_count, policy, hitl, max_input_bytes }
+        let compile = |schema: &Value| Schema::new(schema).unwrap_or_else(|_| Schema::nothing());
+        let inputs = tools.iter().map(|tool| compile(&tool.input)).collect();
+        let outputs = tools.iter().map(|tool| tool.output.as_ref().map(compile)).collect();
+        PlanContract { tools, inputs, outputs, tool_count, policy, hitl, max_input_bytes }
     }
 
     /// The agents that plans may name, as what they declare about themselves.
@@ -61,6 +64,11 @@ impl PlanContract {
     /// The contract of one tool or agent.
     pub fn tool(&self, name: &str) -> Option<&ToolContract> {
         self.position(name).map(|at| &self.tools[at])
+    }
+
+    /// What a tool returns as data, if it declares any.
+    pub(crate) fn output(&self, tool: &str) -> Option<&Schema> {
+        self.outputs[self.position(tool)?].as_ref()
     }
 
     /// The position of an agent among the agents.

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::schema::{Schema, strict_object};
+use crate::contract::schema::{Schema, resolve as resolve_reference, strict_object};
 use crate::contract::{ContractError, excerpt};
 
 const FROM: &str = "$from";
@@ -84,7 +84,7 @@ impl<'a> Reference<'a> {
 
 /// What a schema stands for, if it is a reference into the same document.
 fn follow<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
-    let target = |schema: &Value| root.pointer(schema.get("$ref")?.as_str()?.strip_prefix('#')?);
+    let target = |schema: &Value| resolve_reference(root, schema.get("$ref")?.as_str()?);
     (0..8).fold(schema, |schema, _| target(schema).unwrap_or(schema))
 }
 

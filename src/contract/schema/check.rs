@@ -75,18 +75,21 @@ impl Checker<'_> {
 
     pub(super) fn matches(&self, pattern: &str, text: &str) -> bool {
         let pattern = self.schema.patterns.get(pattern);
-        self.take(1 + text.len()) && pattern.is_some_and(|pattern| pattern.is_match(text))
+        pattern.is_some_and(|pattern| self.take(pattern.steps(text)) && pattern.is_match(text))
     }
 
     /// Checks a value on its own: where it stands is said by what it stands in, and only if it does not fit.
     pub(super) fn check_value(&self, schema: &Value, value: &Value, depth: usize) -> Check {
+        let choices = list(schema, "enum");
+        let steps = 1 + choices.map_or(0, Vec::len);
+        if !self.take(if depth > MAX_DEPTH { MAX_STEPS } else { steps }) {
+            return expected("less to check", value);
+        }
         if let Some(kind) = keyword(schema, "type").filter(|kind| !has_type(value, kind)) {
             let names = kind.as_str().map(|name| vec![name]).or_else(|| texts(kind));
             return expected(names.unwrap_or_default().join(" or "), value);
         }
-        if let Some(choices) =
-            list(schema, "enum").filter(|choices| !choices.iter().any(|one| is_equal(one, value)))
-        {
+        if let Some(choices) = choices.filter(|choices| !choices.iter().any(|one| is_equal(one, value))) {
             let names: Vec<String> = choices.iter().map(Value::to_string).collect();
             return expected(format!("one of {}", names.join(", ")), value);
         }
@@ -136,9 +139,6 @@ impl Checker<'_> {
     fn check_rich(&self, schema: &Value, value: &Value, depth: usize) -> Check {
         if schema == &Value::Bool(false) {
             return expected("nothing", value);
-        }
-        if !self.take(if depth > MAX_DEPTH { MAX_STEPS } else { 1 }) {
-            return expected("less to check", value);
         }
         if let Some(to) = keyword(schema, "$ref").and_then(Value::as_str) {
             match resolve(&self.schema.root, to) {
@@ -233,12 +233,13 @@ impl Checker<'_> {
                 return Err(ContractError::at("$", problem));
             }
         }
+        let unique = keyword(schema, "uniqueItems").filter(|unique| **unique == true);
+        if unique.is_some() && !self.take(items.len()) {
+            return expected("less to check", &Value::Null);
+        }
         let mut seen = std::collections::BTreeSet::new();
         let is_double = |item: &&Value| !seen.insert(canonical(&same_numbers(item)));
-        match keyword(schema, "uniqueItems")
-            .filter(|unique| **unique == true)
-            .and_then(|_| items.iter().find(is_double))
-        {
+        match unique.and_then(|_| items.iter().find(is_double)) {
             Some(double) => expected("each item once", double),
             None => Ok(()),
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::pattern::{MAX_PATTERNS, Pattern};
-use super::refer::resolve;
+use super::refer::pointer;
 use crate::contract::ContractError;
 
 const MAX_DEPTH: usize = 32;
@@ -36,6 +36,12 @@ pub struct Schema {
     pub(super) patterns: BTreeMap<String, Pattern>,
     /// Whether it uses more than the keywords that strict-mode servers take.
     pub(super) is_rich: bool,
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
 }
 
 impl Schema {
@@ -77,8 +83,8 @@ fn read(schema: &Value) -> Result<Read, ContractError> {
     }
     read.check_schema(schema, "$", schema, 0)?;
     while let Some(target) = read.unread.pop() {
-        let found = resolve(schema, &target).expect("it was resolved where it is referred to");
-        read.check_schema(schema, &target, found, 0)?;
+        let found = schema.pointer(&target).expect("it was found where it is referred to");
+        read.check_schema(schema, &format!("#{target}"), found, 0)?;
     }
     Ok(read)
 }
@@ -174,11 +180,13 @@ impl Read {
                 true
             }
             ("$ref", Value::String(to)) => {
-                if resolve(root, to).is_none() {
+                let Some(target) = pointer(to).filter(|target| root.pointer(target).is_some()) else {
                     let problem = format!("expected a reference into this schema (\"#/…\"), found {to:?}");
                     return refuse(path, problem);
+                };
+                if self.targets.insert(target.to_string()) {
+                    self.unread.push(target.into_owned());
                 }
-                self.unread.extend(self.targets.insert(to.clone()).then(|| to.clone()));
                 true
             }
             ("pattern", Value::String(pattern)) => self.compile(path, pattern).map(|()| true)?,

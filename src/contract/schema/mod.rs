@@ -17,7 +17,7 @@ mod unevaluated;
 use serde_json::{Map, Value, json};
 
 pub use keywords::Schema;
-pub(super) use refer::{has_references, moved_to};
+pub(super) use refer::{has_references, moved_to, resolve};
 
 /// An object as strict-mode servers take it: every property is required, none may be added.
 pub(crate) fn strict_object(properties: Value) -> Value {

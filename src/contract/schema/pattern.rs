@@ -6,6 +6,10 @@ use regex_lite::{Regex, RegexBuilder};
 pub(super) const MAX_PATTERNS: usize = 64;
 /// Largest compiled pattern, in bytes.
 const MAX_BYTES: usize = 1 << 17;
+/// Longest pattern as it is written, in bytes.
+const MAX_WRITTEN: usize = 1 << 12;
+/// Most that one pattern looks ahead to.
+const MAX_AHEAD: usize = 8;
 
 /// A compiled pattern. What it looks ahead to at its very beginning, as patterns of addresses and passwords do, is
 /// matched by itself, because the engine cannot look around.
@@ -23,12 +27,26 @@ impl Pattern {
             format!("expected a regular expression ({hint}), found {pattern:?}: {error}")
         };
         let compile = |text: &str| RegexBuilder::new(text).size_limit(MAX_BYTES).build().map_err(refuse);
+        if pattern.len() > MAX_WRITTEN {
+            return Err(format!(
+                "expected a pattern of at most {MAX_WRITTEN} bytes, found {}",
+                pattern.len()
+            ));
+        }
         let (mut ahead, mut rest) = (Vec::new(), pattern.to_owned());
         while let Some((must, inner, behind)) = split_look_ahead(&rest) {
+            if ahead.len() == MAX_AHEAD {
+                return Err(format!("expected at most {MAX_AHEAD} looks ahead in a pattern, found more"));
+            }
             ahead.push((must, compile(&format!("^(?:{inner})"))?));
             rest = format!("^{behind}");
         }
         Ok(Pattern { ahead, rest: compile(&rest)? })
+    }
+
+    /// How many steps a match takes: a byte of the text is one, each time that it is gone through.
+    pub(super) fn steps(&self, text: &str) -> usize {
+        (1 + self.ahead.len()) * (1 + text.len())
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
