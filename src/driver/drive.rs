@@ -257,7 +257,8 @@ impl<'a> Drive<'a> {
         loop {
             match workers.receiver.recv().expect("the workers hold a sender themselves") {
                 Said::Retrying(effect, error, most, delay) => {
-                    self.teller.tell_retry(effect, &error, most, delay)
+                    let at = self.agent.environment.clock.now_ms();
+                    self.teller.tell_retry(effect, &error, most, delay, at)
                 }
                 Said::Performed(performed) => {
                     workers.in_flight -= 1;

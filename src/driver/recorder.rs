@@ -130,7 +130,7 @@ impl<'a> Drive<'a> {
         let (environment, stop) = (&self.agent.environment, || self.deadline.has_passed());
         let Some(place) = self.find_words(state, request) else {
             let retrying = |error: &Unanswered, most, delay| {
-                self.teller.tell_retry(request.effect, error, most, delay);
+                self.teller.tell_retry(request.effect, error, most, delay, environment.clock.now_ms());
             };
             return environment.perform(self.traced_run(), request, None, &retrying, &stop);
         };
@@ -141,7 +141,7 @@ impl<'a> Drive<'a> {
         let mut sink = |piece: &str| words.borrow_mut().add(piece);
         let retrying = |error: &Unanswered, most, delay| {
             words.borrow_mut().forget();
-            self.teller.tell_retry(request.effect, error, most, delay);
+            self.teller.tell_retry(request.effect, error, most, delay, environment.clock.now_ms());
         };
         let answer = environment.perform(self.traced_run(), request, Some(&mut sink), &retrying, &stop);
         match &answer {

@@ -4,6 +4,7 @@
 //! **Invariant:** what a person says is checked before it is written down. If it does not fit, the journal is
 //! as it was.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::agent::Agent;
@@ -136,7 +137,9 @@ impl<'a> Resume<'a> {
         }
         let observer = self.observer;
         let traced = observer.trace(&folded.run, folded.trace.as_ref());
-        observer.recall(&|observer| drop(retell_to(&records, observer)));
+        let retold = Cell::new(Ok(()));
+        observer.recall(&|observer| retold.set(retell_to(&records, observer)));
+        retold.into_inner()?;
         let Folded { run, thread, compiled, mut state, ledger, .. } = folded;
         let agent = Agent::of(compiled, Arc::clone(&self.agent.environment));
         if !state.phase.name().is_terminal() {

@@ -49,7 +49,7 @@ impl<'a> Teller<'a> {
     /// What comes of an effect, as far as that is known.
     fn answer<'f>(&self, open: &OpenEffect, failure: Option<&'f str>) -> Answer<'f> {
         let duration = self.now().saturating_sub(open.since);
-        Answer { duration, usage: None, cached: false, failure }
+        Answer { duration, usage: None, cached: false, failure, is_open: false }
     }
 
     /// Tells that the run begins.
@@ -89,7 +89,8 @@ impl<'a> Teller<'a> {
     /// Tells that what is still open has no answer.
     pub fn tell_open(&mut self) {
         while let Some(open) = self.open.pop() {
-            self.tell_answer(&open, self.answer(&open, Some("open")), None);
+            let answer = Answer { is_open: true, ..self.answer(&open, None) };
+            self.tell_answer(&open, answer, None);
         }
     }
 
@@ -149,10 +150,10 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Tells that an effect is tried again.
-    pub fn tell_retry(&self, effect: EffectId, error: &Unanswered, most: u32, delay: Duration) {
+    /// Tells that an effect is tried again, `at` this time.
+    pub fn tell_retry(&self, effect: EffectId, error: &Unanswered, most: u32, delay: Duration, at: u64) {
         if let Some(OpenEffect { asked, .. }) = self.open.iter().find(|open| open.effect == effect) {
-            let span = self.span(effect, asked);
+            let span = Span { at, ..self.span(effect, asked) };
             self.observer.notice(Signal::Retrying { span, error, most, delay });
         }
     }

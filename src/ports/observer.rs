@@ -156,8 +156,10 @@ pub struct Answer<'a> {
     pub cached: bool,
     /// The class of failure, in a word: of a model ([`FailureClass`](crate::machine::FailureClass)), of a
     /// tool ([`ToolErrorKind`](super::ToolErrorKind)) or of the transport ([`Cause`](super::Cause));
-    /// `expired` if a person did not answer in time, `open` if the run stopped before an answer.
+    /// `expired` if a person did not answer in time.
     pub failure: Option<&'a str>,
+    /// Whether the run stopped before an answer.
+    pub is_open: bool,
 }
 
 /// Sees a run go by. Called on the thread that runs the loop.

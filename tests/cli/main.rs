@@ -35,6 +35,8 @@ mod shown;
 mod stored;
 #[cfg(unix)]
 mod telemetry;
+#[cfg(unix)]
+mod telemetry_truth;
 mod terminal;
 mod threads;
 mod usage;

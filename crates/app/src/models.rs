@@ -104,7 +104,8 @@ fn open_one(
     Ok(Arc::new(file.cache.bytes.into_iter().fold(cached, Cached::max_bytes)))
 }
 
-/// Asks the model of the role, by the settings or else by the spec: one of its own, or another at the usual server.
+/// Asks the model of the role, by the settings or else by the spec: one of its own, or another at the usual server. The
+/// name of one of its own goes on record as the server of the reply.
 struct ByRole {
     usual: Arc<dyn Model>,
     named: BTreeMap<String, Arc<dyn Model>>,
@@ -112,20 +113,28 @@ struct ByRole {
 }
 
 impl ByRole {
-    fn route<'a>(&'a self, request: &'a ModelRequest) -> (&'a dyn Model, Cow<'a, ModelRequest>) {
+    fn route<'a>(&'a self, request: &'a ModelRequest) -> (&'a dyn Model, &'a str, Cow<'a, ModelRequest>) {
         let frame = &request.frame;
         let Some(wanted) = self.roles.get(&frame.role).or(frame.model.as_ref()) else {
-            return (&*self.usual, Cow::Borrowed(request));
+            return (&*self.usual, "", Cow::Borrowed(request));
         };
-        let (model, name) = match self.named.get(wanted) {
-            Some(named) => (named, None),
-            None => (&self.usual, Some(wanted.clone())),
+        let (model, server, name) = match self.named.get(wanted) {
+            Some(named) => (named, &**wanted, None),
+            None => (&self.usual, "", Some(wanted.clone())),
         };
         if frame.model == name {
-            return (&**model, Cow::Borrowed(request));
+            return (&**model, server, Cow::Borrowed(request));
         }
         let frame = Arc::new(RequestFrame { model: name, ..(**frame).clone() });
-        (&**model, Cow::Owned(ModelRequest { frame, ..request.clone() }))
+        (&**model, server, Cow::Owned(ModelRequest { frame, ..request.clone() }))
+    }
+
+    /// The reply with the name of its server. One of a chain has the name of who answered.
+    fn signed(reply: ModelReply, server: &str) -> ModelReply {
+        match reply.server.is_empty() {
+            true => ModelReply { server: server.into(), ..reply },
+            false => reply,
+        }
     }
 }
 
@@ -135,8 +144,8 @@ impl Model for ByRole {
     }
 
     fn ask(&self, request: &ModelRequest, tokens: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
-        let (model, request) = self.route(request);
-        model.ask(&request, tokens)
+        let (model, server, request) = self.route(request);
+        Ok(Self::signed(model.ask(&request, tokens)?, server))
     }
 
     fn ask_until(
@@ -146,8 +155,8 @@ impl Model for ByRole {
         retrying: RetrySink<'_>,
         stop: &dyn Fn() -> bool,
     ) -> Result<ModelReply, ModelError> {
-        let (model, request) = self.route(request);
-        model.ask_until(&request, tokens, retrying, stop)
+        let (model, server, request) = self.route(request);
+        Ok(Self::signed(model.ask_until(&request, tokens, retrying, stop)?, server))
     }
 
     fn servers(&self) -> Vec<ModelServer> {

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use crate::args::{ChromeArgs, ExportCommand, ExportedArgs, OtlpArgs};
 use crate::{out, text};
-use planwright_app::{Class, Error, Result, RunFile, find_turn, split_turn};
+use planwright::driver::Redactor;
+use planwright::journal::Record;
+use planwright_app::{Class, Error, Result, RunFile, configured_keys, find_turn, split_turn};
 use planwright_otel::{Exporter, SpanData, captures_content, chrome_trace, spans_of};
 
 pub fn export(command: &ExportCommand) -> Result<()> {
@@ -16,12 +18,13 @@ pub fn export(command: &ExportCommand) -> Result<()> {
     }
 }
 
-/// The spans of each run, by the run's name.
+/// The spans of each run, by the run's name, without the values of any key that is configured now.
 fn load(args: &ExportedArgs) -> Result<Vec<(String, Vec<SpanData>)>> {
+    let keys = Redactor::new(configured_keys(args.store.config.as_deref())?);
     let mut runs = Vec::new();
     for name in &args.runs {
-        let mut add = |name: String, records: &[_]| -> Result<()> {
-            let spans = spans_of(records, captures_content()).map_err(Error::at(&name))?;
+        let mut add = |name: String, records: Vec<Record>| -> Result<()> {
+            let spans = spans_of(&keys.records(records), captures_content()).map_err(Error::at(&name))?;
             runs.push((name, spans));
             Ok(())
         };
@@ -32,14 +35,14 @@ fn load(args: &ExportedArgs) -> Result<Vec<(String, Vec<SpanData>)>> {
                     Error::unusable(problem).hint("name the thread or the journal that it was made of")
                 );
             };
-            add(name.clone(), &records)?;
+            add(name.clone(), records)?;
             continue;
         }
         let (stored, last) = find_turn(name, &args.store.place()?)?;
         let first = split_turn(name).1.unwrap_or(1);
         for turn in first..=last {
             let (turn, records) = stored.records(Some(turn))?;
-            add(format!("{}:{turn}", stored.thread), &records)?;
+            add(format!("{}:{turn}", stored.thread), records)?;
         }
     }
     Ok(runs)

@@ -65,9 +65,11 @@ pub(crate) fn push_usage(attributes: &mut Vec<KeyValue>, usage: Usage) {
     }
 }
 
-/// The provider and the server that answers: by the name on record, by that of the model, else the usual one.
+/// The provider and the server that answers: by the name on record, by that of the model, else the usual one. An empty
+/// name is none.
 pub(crate) fn push_server(attributes: &mut Vec<KeyValue>, servers: &[Place], names: [&str; 2]) {
-    let named = names.iter().find_map(|name| servers.iter().find(|server| server.name == **name));
+    let mut named = names.iter().filter(|name| !name.is_empty());
+    let named = named.find_map(|name| servers.iter().find(|server| server.name == **name));
     let Some(server) = named.or(servers.first()) else {
         return attributes.push(pair("gen_ai.provider.name", IN_PROCESS));
     };
@@ -89,4 +91,25 @@ pub(crate) fn finish_reason(event: Option<&Event>) -> Option<Cow<'static, str>> 
 pub(crate) fn push_finish_reason(attributes: &mut Vec<KeyValue>, reason: Option<Cow<'static, str>>) {
     let reasons = reason.map(|reason| Array::String(vec![StringValue::from(reason)]));
     attributes.extend(reasons.map(|reasons| pair("gen_ai.response.finish_reasons", Value::Array(reasons))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_name_is_no_server_and_an_unknown_one_is_asked_at_the_usual() {
+        let place = |name: &str, port| {
+            let (provider, host) = ("openai".into(), "localhost".into());
+            Place { name: name.to_owned(), provider, host, port }
+        };
+        let servers = [place("", 1), place("large", 2), place("backup", 3)];
+        let port = |names| {
+            let mut attributes = Vec::new();
+            push_server(&mut attributes, &servers, names);
+            attributes.pop().unwrap().value
+        };
+        let found = [["", "large"], ["backup", "large"], ["", ""], ["", "unknown"]].map(port);
+        assert_eq!(found, [2, 3, 1, 1].map(|port| Value::I64(port)));
+    }
 }

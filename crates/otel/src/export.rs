@@ -12,41 +12,51 @@ use prost::Message;
 use ureq::Agent;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-use crate::environment::{find, variable};
+use crate::environment::{find, name_of, number, variable};
 
 /// Most bytes of a collector's answer that are read.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
 /// Posts what is exported.
 #[derive(Clone, Debug)]
-pub(crate) struct Client(Agent);
+pub(crate) struct Client {
+    agent: Agent,
+    /// Whether equal spans are to be equal bytes.
+    is_in_order: bool,
+}
 
 impl Client {
     /// A client as the environment says: its time-out, its certificates and its proxy.
     pub fn from_env(signal: &str) -> Result<Self, String> {
-        let timeout = find(signal, "TIMEOUT").and_then(|ms| ms.parse().ok()).unwrap_or(10_000);
+        let timeout = name_of(signal, "TIMEOUT").map(|name| number(&name, "milliseconds")).transpose()?;
+        let timeout = timeout.flatten().unwrap_or(10_000);
         let mut config = Agent::config_builder().http_status_as_error(false).max_redirects(0);
         config = config.timeout_global(Some(Duration::from_millis(timeout)));
         if let Some(path) = find(signal, "CERTIFICATE").or_else(|| variable("SSL_CERT_FILE")) {
             let text = std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
             let items = parse_pem(&text).filter_map(|item| match item {
-                Ok(PemItem::Certificate(certificate)) => Some(certificate),
-                _ => None,
+                Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+                Ok(_) => None,
+                Err(error) => Some(Err(format!("{path}: {error}"))),
             });
-            let roots = RootCerts::new_with_certs(&items.collect::<Vec<_>>());
+            let certificates = items.collect::<Result<Vec<_>, _>>()?;
+            if certificates.is_empty() {
+                return Err(format!("{path}: expected certificates in PEM, found none"));
+            }
+            let roots = RootCerts::new_with_certs(&certificates);
             config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
         }
-        Ok(Client(config.build().into()))
+        Ok(Client { agent: config.build().into(), is_in_order: false })
     }
 
     fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (mut head, body) = request.into_parts();
         let is_here = head.uri.host().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
-        let body = if head.uri.path().ends_with("/v1/traces") { in_order(&body) } else { body.to_vec() };
+        let body = if self.is_in_order { in_order(&body) } else { body.to_vec() };
         head.headers.remove("content-length");
-        let request = self.0.configure_request(Request::from_parts(head, body));
+        let request = self.agent.configure_request(Request::from_parts(head, body));
         let request = if is_here { request.proxy(None).build() } else { request.build() };
-        let (head, answer) = self.0.run(request)?.into_parts();
+        let (head, answer) = self.agent.run(request)?.into_parts();
         let mut read = Vec::new();
         answer.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut read)?;
         Ok(Response::from_parts(head, read.into()))
@@ -115,7 +125,8 @@ impl Exporter {
     /// # Errors
     /// If a variable does not read.
     pub fn from_env() -> Result<Self, String> {
-        let mut exporter = open_spans(Client::from_env("TRACES")?)?;
+        let client = Client { is_in_order: true, ..Client::from_env("TRACES")? };
+        let mut exporter = open_spans(client)?;
         exporter.set_resource(&resource());
         Ok(Exporter(exporter))
     }

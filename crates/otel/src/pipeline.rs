@@ -9,7 +9,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::{BatchConfig, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor};
 
-use crate::environment::variable;
+use crate::environment::number;
 use crate::export::{Client, open_metrics, open_spans, resource};
 use crate::metrics::Metrics;
 
@@ -39,7 +39,7 @@ impl Pipeline {
         let exporter = open_spans(Client::from_env("TRACES")?)?;
         let mut exporter = Counted { exporter, counts: Arc::clone(&counts) };
         exporter.set_resource(&resource);
-        let most = variable("OTEL_BSP_MAX_QUEUE_SIZE").and_then(|most| most.parse().ok()).unwrap_or(QUEUE);
+        let most = number("OTEL_BSP_MAX_QUEUE_SIZE", "a number of spans")?.unwrap_or(QUEUE);
         // Its own queue is as long, and never full: what does not fit is counted before.
         let spans = BatchSpanProcessor::new(exporter, BatchConfig::default());
         let mut meters = SdkMeterProvider::builder().with_resource(resource);

@@ -353,7 +353,7 @@ impl Run {
     fn answer(&mut self, spans: &RunSpans, span: Span<'_>, answer: Answer<'_>, event: Option<&Event>) {
         let Some(at) = self.open.iter().position(|open| open.effect == span.effect) else { return };
         // What is left open is finished in a later process, or not at all.
-        if answer.failure == Some("open") {
+        if answer.is_open {
             return;
         }
         let mut open = self.open.swap_remove(at);
@@ -568,10 +568,10 @@ impl Observer for RunSpans {
             Signal::Retrying { span, error, .. } => {
                 let cause = text("planwright.cause", &error.cause.to_string());
                 let tries = count("planwright.tries", u64::from(error.tries));
-                let event =
-                    SpanEvent::new("planwright.retry", std::time::SystemTime::now(), vec![cause, tries], 0);
-                let open = run.open.iter_mut().find(|open| open.effect == span.effect);
-                open.into_iter().for_each(|open| open.events.push(event.clone()));
+                if let Some(open) = run.open.iter_mut().find(|open| open.effect == span.effect) {
+                    let event = SpanEvent::new("planwright.retry", time(span.at), vec![cause, tries], 0);
+                    open.events.push(event);
+                }
             }
             Signal::Entered(phase) => {
                 run.event("planwright.phase", vec![pair("planwright.phase", name_phase(phase))]);

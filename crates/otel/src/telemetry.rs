@@ -37,8 +37,9 @@ impl Telemetry {
         if is_off || !sends("TRACES") {
             return Ok(None);
         }
+        let sampler = Sampler::from_env()?;
         let pipeline = Arc::new(Pipeline::open(sends("METRICS"))?);
-        Ok(Some(Telemetry { pipeline, sampler: Sampler::from_env(), content: captures_content() }))
+        Ok(Some(Telemetry { pipeline, sampler, content: captures_content() }))
     }
 
     /// An observer of runs, one after the other.

@@ -169,7 +169,11 @@ impl<'a> Watched<'a> {
 
     fn answered(&self, span: Span<'_>, answer: Answer<'_>) {
         let asked = self.asked.borrow_mut().remove(&span.effect);
-        let outcome = answer.failure.unwrap_or(if answer.cached { "cached" } else { "ok" });
+        let outcome = answer.failure.unwrap_or(match answer {
+            _ if answer.is_open => "open",
+            _ if answer.cached => "cached",
+            _ => "ok",
+        });
         let figures = &self.watch.figures;
         match asked {
             Some(Asked::Model) => figures.count_model_call(self.agent(), outcome, answer.duration),

@@ -201,8 +201,7 @@ impl Outcome {
     pub fn load(service: &Service, caller: &Caller, thread: ThreadId, turn: u32) -> Result<Self> {
         let stored = service.known_thread(thread)?;
         let turn = service.turn(&stored, turn)?;
-        let sources =
-            stored.fold(Some(turn.turn)).map(|folded| json!(folded.state.sources())).unwrap_or_default();
+        let sources = json!(stored.fold(Some(turn.turn))?.state.sources());
         let (open, status) = (turn.open.clone(), turn.status);
         let may = |right| caller.may(right);
         let answers = match &open {

@@ -1,0 +1,95 @@
+//! Telemetry tells the truth: which server answered, what failed, no key, and no variable that was taken for another.
+
+use planwright::journal::{FileJournal, Journal, Record};
+use planwright::machine::{Event, ToolOutcome};
+use serde_json::json;
+
+use crate::cli_support::{Home, check};
+use crate::support::{Answer, Server};
+use crate::telemetry::{CONTENT, attribute, bodies, collector, spans, traced};
+use crate::world::{GOOD, PLAN, SUM, talkative};
+
+#[test]
+fn export_takes_out_a_key_that_was_configured_after_the_run() {
+    let (home, collector, key) = (Home::new(), collector(), "sk-secret-0123456789");
+    let leaks = format!("It is 300840, says {key}.");
+    let model = Server::answering([PLAN, GOOD, &*leaks].map(Answer::reply));
+    home.check(&["run", "--base-url", &model.url(), "--model", "m", "--thread", "t", SUM], 0);
+    let export = |args: &[&str]| {
+        let mut program = traced(&home, &collector);
+        check(program.env(CONTENT, "true").env("OPENAI_API_KEY", key).args(args), "", 0);
+    };
+    export(&["export", "otlp", "t"]);
+    export(&["export", "chrome", "t", "--output", "trace.json"]);
+    let sent = String::from_utf8_lossy(&bodies(&collector, "/v1/traces").concat()).into_owned();
+    let written = std::fs::read_to_string(home.path("trace.json")).unwrap();
+    for text in [sent, written] {
+        assert!(text.contains("It is 300840, says ") && !text.contains(key), "{text}");
+    }
+}
+
+#[test]
+fn model_of_a_role_is_found_at_its_own_server() {
+    let (home, live, later) = (Home::new(), collector(), collector());
+    let planner = Server::answering([Answer::reply(PLAN)]);
+    let usual = Server::answering([GOOD, "It is 300840."].map(Answer::reply));
+    let config = format!(
+        "base_url = {:?}\nmodel = \"small\"\n[models.large]\nbase_url = {:?}\nmodel = \"big\"\n\
+         [roles.planner]\nmodel = \"large\"\n",
+        usual.url(),
+        planner.url(),
+    );
+    home.write("c.toml", &config);
+    check(traced(&home, &live).args(["run", "--config", "c.toml", "--thread", "t", SUM]), "", 0);
+    check(traced(&home, &later).args(["export", "otlp", "t", "--config", "c.toml"]), "", 0);
+    for collector in [live, later] {
+        let spans = spans(&collector);
+        let chats = spans.iter().filter(|span| span.name.starts_with("chat "));
+        let asked: Vec<_> =
+            chats.map(|span| (attribute(span, "planwright.role"), attribute(span, "server.port"))).collect();
+        let of = |role: &str, server: &Server| (json!(role), json!(server.port()));
+        let expected = [of("planner", &planner), of("validator", &usual), of("writer", &usual)];
+        assert_eq!(asked, expected);
+    }
+}
+
+#[test]
+fn tool_may_call_its_failure_open_and_keeps_its_span() {
+    let (home, model) = (Home::new(), talkative());
+    home.check(&["run", "--base-url", &model.url(), "--model", "m", "--journal", "run.jsonl", SUM], 0);
+    let mut records = FileJournal::open(home.path("run.jsonl")).unwrap().records().unwrap();
+    let returned = |record: &Record| match record {
+        Record::Answered { event: Event::ToolReturned { .. }, .. } => true,
+        _ => false,
+    };
+    let at = records.iter().position(returned).unwrap();
+    records.truncate(at + 1);
+    if let Some(Record::Answered { event: Event::ToolReturned { outcome, .. }, .. }) = records.last_mut() {
+        *outcome = ToolOutcome::Failed { kind: "open".into(), message: "the valve is".into() };
+    }
+    let spans = planwright_otel::spans_of(&records, false).unwrap();
+    let tool = spans.iter().find(|span| span.name == "execute_tool calc").unwrap();
+    let has_kind = |pair: &&_| format!("{pair:?}").contains("error.type");
+    let kind = format!("{:?}", tool.attributes.iter().find(has_kind));
+    assert!(kind.contains("\"open\""), "{kind}");
+}
+
+#[test]
+fn number_share_or_certificate_that_does_not_read_is_told_and_not_replaced() {
+    let (home, collector) = (Home::new(), collector());
+    home.write("none.pem", "no certificate\n");
+    home.check(&["run", "--thread", "t", SUM], 0);
+    for (name, value, found) in [
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "expected milliseconds, found \"10s\""),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "expected a number of spans, found \"many\""),
+        ("OTEL_TRACES_SAMPLER", "some", "expected always_on, always_off or traceidratio"),
+        ("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem", "none.pem: expected certificates in PEM"),
+    ] {
+        let said = check(traced(&home, &collector).env(name, value).args(["run", SUM]), "", 0);
+        said.prints(&["300840"]).complains(&["planwright: telemetry is off: ", found]);
+    }
+    let mut export = traced(&home, &collector);
+    export.env("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem").args(["export", "otlp", "t"]);
+    check(&mut export, "", 2).complains(&["expected certificates in PEM"]);
+    assert_eq!(spans(&collector).len(), 0);
+}
