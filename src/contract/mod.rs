@@ -34,6 +34,6 @@ pub use plan::{Before, PlanContract, PlanSays, ReactReply, ReadPlan, StepField};
 #[doc(hidden)]
 pub use replies::{Action, Collaboration};
 #[doc(hidden)]
-pub use text::{excerpt, first_chars, is_sanitized, sanitize};
+pub use text::{excerpt, first_chars, is_sanitized, sanitize, sanitize_value};
 #[doc(hidden)]
 pub use tool::{FINAL_ANSWER, HITL};

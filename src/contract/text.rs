@@ -49,6 +49,20 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A JSON value whose texts and names are [sanitized](sanitize).
+pub fn sanitize_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(sanitize(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(sanitize_value).collect(),
+        Value::Object(fields) => {
+            let clean =
+                |(name, field): (String, Value)| (sanitize(&name).into_owned(), sanitize_value(field));
+            Value::Object(fields.into_iter().map(clean).collect())
+        }
+        other => other,
+    }
+}
+
 /// Writes a JSON value with all keys in alphabetical order, so that equal inputs are equal texts.
 pub(crate) fn canonical(value: &Value) -> String {
     let mut text = Vec::with_capacity(128);

@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::SpecError;
-use crate::contract::{ToolContract, ToolEffect, Trust, canonical, check_name, sanitize};
+use crate::contract::{ToolContract, ToolEffect, Trust, canonical, check_name, sanitize, sanitize_value};
 
 /// The longest time of one call, unless the owner says.
 const TIMEOUT_MS: u64 = 60_000;
 /// Most bytes of a description: it is part of every prompt.
 const MAX_DESCRIPTION: usize = 16_384;
+/// Most bytes of a tool as JSON: its schemas are part of prompts too.
+const MAX_TOOL: usize = 65_536;
 
 /// The pinned tools of MCP servers, by the servers' names: what `planwright mcp pin` writes.
 pub type McpPins = BTreeMap<String, Vec<McpTool>>;
@@ -150,6 +152,12 @@ impl McpTool {
                 "expected a description of at most {MAX_DESCRIPTION} bytes, found {found}; {hint}"
             ));
         }
+        let found = serde_json::to_string(self).map_or(0, |written| written.len());
+        if found > MAX_TOOL {
+            return refuse(format!(
+                "expected a tool of at most {MAX_TOOL} bytes with its schemas, found {found}; {hint}"
+            ));
+        }
         let description = match self.description.trim() {
             "" => format!("{} of the server {server}.", sanitize(&self.name)),
             text => sanitize(text).into_owned(),
@@ -163,12 +171,12 @@ impl McpTool {
         let effect = owner.effect.unwrap_or(said);
         let writes = effect == ToolEffect::Write;
         let approval = owner.needs_approval.unwrap_or(writes && hints.destructive_hint != Some(false));
-        let mut input = self.input_schema.clone();
+        let mut input = sanitize_value(self.input_schema.clone());
         if let Some(keywords) = input.as_object_mut() {
             keywords.entry("type").or_insert_with(|| json!("object"));
         }
         let mut contract = ToolContract::text(&name, &description, effect).input(input);
-        contract.output.clone_from(&self.output_schema);
+        contract.output = self.output_schema.clone().map(sanitize_value);
         contract.idempotent = owner.idempotent.or(hints.idempotent_hint.filter(|says| writes && *says));
         contract.needs_approval = approval;
         contract.trust = owner.trust.unwrap_or_default();
@@ -245,11 +253,14 @@ impl McpServer {
         let is_legal = check_name(name).is_ok() && !name.contains('.');
         let unpinned = "what the server offers is not pinned; `planwright mcp pin` pins it, for a file with \
                         `--agent FILE`";
+        let public = "expected a `url` without a query, a fragment or a user: each run keeps it as it is; put keys \
+                      into `headers` or `bearer_token_env`";
         let rows = [
             (!is_legal, "expected a name of letters, digits, `_` or `-`"),
             (self.command.is_some() == self.url.is_some(), "expected either `command` or `url`"),
             (self.url.is_some() && by_program, "`args` and `env` are for a `command`"),
             (self.command.is_some() && by_address, "`headers` and `bearer_token_env` are for a `url`"),
+            (self.url.as_deref().is_some_and(may_hold_key), public),
             (self.pins.is_empty(), unpinned),
         ];
         match rows.into_iter().find(|(wrong, _)| *wrong) {
@@ -257,4 +268,10 @@ impl McpServer {
             None => Ok(()),
         }
     }
+}
+
+/// Whether an address has a part in which keys are put.
+fn may_hold_key(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next();
+    url.contains(['?', '#']) || authority.is_some_and(|authority| authority.contains('@'))
 }

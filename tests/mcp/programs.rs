@@ -28,6 +28,13 @@ fn a_listed_variable_is_passed_and_its_value_is_a_key() {
     // What the server wrote on standard error stands in the error of its end, without the key.
     let error = call(&tools, "die").unwrap_err();
     assert!(error.message.contains("the token is [redacted]") && !error.message.contains("tok-"), "{error}");
+    // Nothing that it lists with a key is pinned or shown.
+    let leaks = McpServer { args: vec!["leaks".to_owned()], ..listed.clone() };
+    let error = Server::new("hostile", &leaks, &Network::default(), &find).unwrap().list().unwrap_err();
+    assert!(
+        error.message.contains(r#"tool "echo" holds a key"#) && !error.message.contains("tok-"),
+        "{error}"
+    );
     let missing = Server::new("hostile", &listed, &Network::default(), &|_| None).err().unwrap();
     assert!(missing.contains("PROBE_TOKEN, named by [mcp.hostile], is not set"), "{missing}");
 }

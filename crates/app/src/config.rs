@@ -15,6 +15,7 @@ use planwright::journal::Durability;
 use planwright::ports::Secret;
 use planwright::spec::{McpPins, McpServer, Price, RoleName};
 use planwright_http::{Network, StructuredOutput, credentials, is_credential};
+use planwright_mcp::is_secret_variable;
 
 const SEARCH_KEY: &str = "TAVILY_API_KEY";
 
@@ -145,7 +146,9 @@ impl ConfigFile {
         let named = [&self.api_key_env, &self.search_key_env, &self.embeddings.api_key_env];
         let named = named.into_iter().chain(self.models.values().map(|table| &table.api_key_env));
         let named = named.chain(self.mcp.values().map(|server| &server.bearer_token_env));
+        let env = self.mcp.values().flat_map(|server| &server.env).filter(|name| is_secret_variable(name));
         let names = named.flatten().map(String::as_str).chain([SEARCH_KEY]).chain(Provider::KEYS);
+        let names = names.chain(env.map(String::as_str));
         let headers = self.headers.iter().chain(&self.embeddings.headers);
         let headers = headers.chain(self.models.values().flat_map(|table| &table.headers));
         let headers = headers.chain(self.mcp.values().flat_map(|server| &server.headers));

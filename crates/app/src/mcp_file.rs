@@ -8,6 +8,7 @@ use crate::error::{Error, Result, read_text};
 use crate::settings::Settings;
 use planwright::agents;
 use planwright::contract::ToolContract;
+use planwright::journal::whole::write_whole;
 use planwright::spec::{McpOverride, McpPins, McpServer, McpTool, Spec};
 use planwright_mcp::diff_lines;
 
@@ -122,28 +123,31 @@ impl McpFile {
         }
         let path = agents::pins_path(&self.path);
         let text = visible_json(&serde_json::to_string_pretty(&self.pins).map_err(Error::unusable)?);
-        let aside = path.with_extension("json.new");
-        let written = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, &path));
-        written.map_err(|error| Error::caused(format!("{}: cannot be written", path.display()), error))?;
+        write_whole(&path, text.as_bytes()).map_err(Error::unusable)?;
         Ok(path)
     }
 }
 
 /// How the tools that are used differ from those that were pinned.
 fn changes(server: &McpServer, pinned: &[McpTool], listed: &[McpTool]) -> Vec<String> {
-    let text = |tools: &[McpTool], name: &str| {
-        let tool = tools.iter().find(|tool| tool.name == name);
+    fn named<'t>(tools: &'t [McpTool], name: &str) -> Vec<&'t McpTool> {
+        tools.iter().filter(|tool| tool.name == name).collect()
+    }
+    let digests = |tools: &[&McpTool]| tools.iter().map(|tool| tool.digest()).collect::<Vec<_>>();
+    let text = |tools: &[&McpTool]| {
         let value = |tool: &McpTool| serde_json::to_value(tool).unwrap_or_default();
-        tool.map_or_else(String::new, |tool| format!("{}\n{:#}", tool.description, value(tool)))
+        let text = |tool: &&McpTool| format!("{}\n{:#}", tool.description, value(tool));
+        tools.iter().map(text).collect::<Vec<_>>().join("\n")
     };
     let mut names: Vec<&str> = pinned.iter().chain(listed).map(|tool| tool.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let mut changes = Vec::new();
     for name in names.into_iter().filter(|name| server.uses(name)) {
-        let diff = diff_lines(&text(pinned, name), &text(listed, name));
-        if !diff.is_empty() {
+        let (before, after) = (named(pinned, name), named(listed, name));
+        if digests(&before) != digests(&after) {
             changes.push(format!("{name}:"));
+            let diff = diff_lines(&text(&before), &text(&after));
             changes.extend(diff.into_iter().map(|line| format!("  {line}")));
         }
     }

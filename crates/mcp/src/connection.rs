@@ -2,16 +2,18 @@
 //! the protocol never leaves the thread; requests come in by a channel and end by an answer, a limit or a stop.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use planwright::ports::{ToolError, ToolErrorKind};
+use planwright::spec::McpTool;
 use planwright_http::Bare;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, Implementation, ProtocolVersion, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, GetExtensions, Implementation,
+    ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
     NotificationContext, Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError,
@@ -22,12 +24,18 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tracing::subscriber::NoSubscriber;
 
-use crate::http::{HttpError, Session};
+use crate::http::{Deadline, HttpError, Session};
 use crate::log::Log;
 use crate::program::Program;
 
 /// How often a wait looks whether it is to end.
-const SLICE: Duration = Duration::from_millis(20);
+pub(crate) const SLICE: Duration = Duration::from_millis(20);
+/// How long a list of tools is believed.
+const MINUTE: Duration = Duration::from_secs(60);
+/// The longest time of one request over a transport.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// How much longer a transport waits than the call: the call ends first.
+const SPARE: Duration = Duration::from_secs(1);
 /// How long the end of a connection may take.
 const FAREWELL: Duration = Duration::from_secs(4);
 
@@ -44,6 +52,7 @@ pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     signs: Arc<Signs>,
     log: Arc<Log>,
+    listed: Mutex<Option<Listed>>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -51,10 +60,18 @@ pub(crate) struct Connection {
 /// What a server lets its client know by the way.
 #[derive(Default)]
 struct Signs {
-    /// It lists other tools than before.
-    has_changed: AtomicBool,
+    /// How often it said that it lists other tools than before.
+    changes: AtomicUsize,
     /// It has forgotten the session.
     is_gone: Arc<AtomicBool>,
+}
+
+/// What a server listed.
+struct Listed {
+    tools: Arc<Vec<McpTool>>,
+    at: Instant,
+    /// How many changes it had told before it was asked.
+    changes: usize,
 }
 
 /// What we are to a server: a client that offers nothing. Requests of a server are refused.
@@ -71,7 +88,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.signs.has_changed.store(true, Ordering::Relaxed);
+        self.signs.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     #[allow(deprecated, reason = "servers send it all the same")]
@@ -89,13 +106,18 @@ impl ClientHandler for Client {
 type Service = RunningService<RoleClient, Client>;
 
 impl Connection {
-    /// Connects to a server, within so long.
+    /// Connects to a server, within so long and no longer than until `stop` says so.
     ///
     /// # Errors
     /// Where it does not start, or is no server. Nothing was called then.
-    pub fn open(target: &Target, log: &Arc<Log>, time: Duration) -> Result<Self, ToolError> {
+    pub fn open(
+        target: &Target,
+        log: &Arc<Log>,
+        time: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, ToolError> {
         let (begun, is_begun) = channel();
-        let (end, is_over) = oneshot::channel();
+        let (end, mut is_over) = oneshot::channel();
         let (signs, target, told) = (Arc::new(Signs::default()), target.clone(), Arc::clone(log));
         let client = Client { signs: Arc::clone(&signs), log: Arc::clone(log) };
         let thread = std::thread::Builder::new().name("planwright-mcp".to_owned());
@@ -107,7 +129,12 @@ impl Connection {
                 Err(error) => return drop(begun.send(Err(error.to_string()))),
             };
             runtime.block_on(async {
-                let service = match tokio::time::timeout(time, begin(&target, client, &told)).await {
+                let beginning = tokio::time::timeout(time, begin(&target, client, &told));
+                let service = tokio::select! {
+                    beginning = beginning => beginning,
+                    _ = &mut is_over => return,
+                };
+                let service = match service {
                     Ok(Ok(service)) => service,
                     Ok(Err(problem)) => return drop(begun.send(Err(problem))),
                     Err(_) => {
@@ -125,10 +152,28 @@ impl Connection {
             ToolError::new(ToolErrorKind::Connection, message).did_not_happen()
         };
         let thread = thread.map_err(|error| problem(format!("no thread for it: {error}")))?;
-        let begun = is_begun.recv().unwrap_or_else(|_| Err("its thread ended".to_owned()));
+        let begun = loop {
+            match is_begun.recv_timeout(SLICE) {
+                Ok(begun) => break begun,
+                Err(RecvTimeoutError::Disconnected) => break Err("its thread ended".to_owned()),
+                // What was begun ends with `end`.
+                Err(RecvTimeoutError::Timeout) if stop() => return Err(Connection::stopped()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
         let (runtime, peer) = begun.map_err(problem)?;
-        let log = Arc::clone(log);
-        Ok(Connection { runtime, peer, signs, log, end: Some(end), thread: Some(thread) })
+        let (log, listed) = (Arc::clone(log), Mutex::default());
+        Ok(Connection { runtime, peer, signs, log, listed, end: Some(end), thread: Some(thread) })
+    }
+
+    /// The error of a call that was given up before there was a connection.
+    pub fn stopped() -> ToolError {
+        let message = "the server was still starting when the call was given up";
+        ToolError::new(ToolErrorKind::Timeout, message).did_not_happen()
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 
     /// Whether nothing can be asked any more.
@@ -136,9 +181,25 @@ impl Connection {
         self.peer.is_transport_closed() || self.signs.is_gone.load(Ordering::Relaxed)
     }
 
-    /// Whether the server said since the last time that its tools have changed.
-    pub fn take_change(&self) -> bool {
-        self.signs.has_changed.swap(false, Ordering::Relaxed)
+    /// How often the server has said that its tools have changed.
+    pub fn count_changes(&self) -> usize {
+        self.signs.changes.load(Ordering::Relaxed)
+    }
+
+    fn listed(&self) -> MutexGuard<'_, Option<Listed>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the server listed within a minute, unless it has told of a change since.
+    pub fn known_list(&self) -> Option<Arc<Vec<McpTool>>> {
+        let listed = self.listed();
+        let known = listed.as_ref().filter(|listed| listed.at.elapsed() < MINUTE);
+        Some(Arc::clone(&known.filter(|listed| listed.changes == self.count_changes())?.tools))
+    }
+
+    /// Keeps what the server listed. `changes` are those that were told before it was asked.
+    pub fn keep_list(&self, tools: &Arc<Vec<McpTool>>, changes: usize) {
+        *self.listed() = Some(Listed { tools: Arc::clone(tools), at: Instant::now(), changes });
     }
 
     /// Asks, and waits for the answer: so long, and no longer than until `stop` says so. The server is told that an
@@ -148,10 +209,14 @@ impl Connection {
     /// Where there is no answer, or it is an error.
     pub fn ask(
         &self,
-        request: ClientRequest,
+        mut request: ClientRequest,
         time: Duration,
         stop: &dyn Fn() -> bool,
     ) -> Result<ServerResult, ToolError> {
+        if self.is_closed() {
+            return Err(self.explain(ServiceError::TransportClosed).did_not_happen());
+        }
+        request.extensions_mut().insert(Deadline(Instant::now() + time.min(LONGEST) + SPARE));
         let ((answer, answered), (cancel, is_cancelled)) = (channel(), oneshot::channel::<()>());
         let peer = self.peer.clone();
         self.runtime.spawn(async move {

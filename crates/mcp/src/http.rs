@@ -5,25 +5,33 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use planwright_http::{Bare, BareResponse};
 use rmcp::RoleClient;
-use rmcp::model::{ErrorData, RequestId, ServerResult};
+use rmcp::model::{ErrorData, GetExtensions, RequestId, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 type Received = RxJsonRpcMessage<RoleClient>;
 
 /// How many messages wait to be read before the server is held up.
 const MOST_UNREAD: usize = 64;
-/// The longest time of one POST, its stream included. A contract bounds its calls sooner.
-const LONGEST: Duration = Duration::from_secs(3600);
+/// How many messages may be under way to a server. Each has a thread.
+const MOST_POSTS: usize = 64;
+/// The longest time of a request without a [`Deadline`], such as the first of a session.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+/// The longest time of a message that has no answer.
+const NOTIFICATION_TIME: Duration = Duration::from_secs(5);
 /// How long the end of a session may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
+
+/// Until when the answer of a request is waited for: an extension of the request, which is not sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline(pub Instant);
 
 /// Why a message was not taken.
 #[derive(Debug)]
@@ -53,12 +61,15 @@ struct Shared {
     session: Mutex<(Option<String>, Option<String>)>,
     /// Whether the server has forgotten the session.
     is_gone: Arc<AtomicBool>,
+    posts: Arc<Semaphore>,
 }
 
 impl Session {
     pub fn new(server: Bare, is_gone: Arc<AtomicBool>) -> Self {
         let (inbox, received) = mpsc::channel(MOST_UNREAD);
-        Session { shared: Arc::new(Shared { server, inbox, session: Mutex::default(), is_gone }), received }
+        let posts = Arc::new(Semaphore::new(MOST_POSTS));
+        let shared = Shared { server, inbox, session: Mutex::default(), is_gone, posts };
+        Session { shared: Arc::new(shared), received }
     }
 }
 
@@ -70,11 +81,20 @@ impl Transport<RoleClient> for Session {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), HttpError>> + Send + 'static {
         let (shared, (taken, is_taken)) = (Arc::clone(&self.shared), oneshot::channel());
-        let thread = std::thread::Builder::new().name("planwright-mcp-post".to_owned());
-        let spawned = thread.spawn(move || shared.post(&message, taken));
+        let lost = |message: String, may_have_arrived| HttpError { message, may_have_arrived };
+        let place = Arc::clone(&self.shared.posts).try_acquire_owned();
+        let spawned = match place {
+            Ok(place) => std::thread::Builder::new()
+                .name("planwright-mcp-post".to_owned())
+                .spawn(move || {
+                    shared.post(&message, taken);
+                    drop(place);
+                })
+                .map_err(|error| lost(format!("no thread for the request: {error}"), false)),
+            Err(_) => Err(lost(format!("{MOST_POSTS} messages to it are under way already"), false)),
+        };
         async move {
-            let lost = |message: String, may_have_arrived| HttpError { message, may_have_arrived };
-            spawned.map_err(|error| lost(format!("no thread for the request: {error}"), false))?;
+            spawned?;
             is_taken.await.unwrap_or_else(|_| Err(lost("the request broke off".to_owned(), true)))
         }
     }
@@ -111,16 +131,20 @@ impl Shared {
 
     /// Posts a message, and hands on what comes back. `taken` hears whether the server took it.
     fn post(&self, message: &TxJsonRpcMessage<RoleClient>, taken: oneshot::Sender<Result<(), HttpError>>) {
-        let asked = match message {
-            TxJsonRpcMessage::<RoleClient>::Request(request) => Some(request.id.clone()),
-            _ => None,
+        let (asked, time) = match message {
+            TxJsonRpcMessage::<RoleClient>::Request(request) => {
+                let deadline = request.request.extensions().get::<Deadline>();
+                let left = |deadline: &Deadline| deadline.0.saturating_duration_since(Instant::now());
+                (Some(request.id.clone()), deadline.map_or(REQUEST_TIME, left))
+            }
+            _ => (None, NOTIFICATION_TIME),
         };
         let mut headers = self.headers();
         headers.push(("accept", "application/json, text/event-stream".to_owned()));
         headers.push(("content-type", "application/json".to_owned()));
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let body = serde_json::to_vec(message).unwrap_or_default();
-        let sent = self.server.send("POST", &headers, Some(body), LONGEST);
+        let sent = self.server.send("POST", &headers, Some(body), time);
         let answer = sent
             .map_err(|error| HttpError { message: error.message, may_have_arrived: error.may_have_arrived });
         let answer = match answer.and_then(|response| self.check_status(response)) {
@@ -134,12 +158,14 @@ impl Shared {
         let _ = taken.send(Ok(()));
         let is_stream =
             answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-        let read = if is_stream { self.read_stream(answer, asked.as_ref()) } else { self.read_one(answer) };
+        let asked_id = asked.as_ref();
+        let read =
+            if is_stream { self.read_stream(answer, asked_id) } else { self.read_one(answer, asked_id) };
         let problem = match read {
-            Ok(()) => "the server ended its answer before the result",
+            Ok(true) => return,
+            Ok(false) => "the server ended its answer before the result",
             Err(_) => "the server's answer broke off or is none",
         };
-        // Where the answer has come, nobody waits for this any more.
         if asked.is_some() {
             let error = ErrorData::internal_error(problem, None);
             let _ = self.inbox.blocking_send(Received::error(error, asked));
@@ -163,17 +189,19 @@ impl Shared {
         let said = if said.is_empty() { said } else { format!(": {said}") };
         let hint =
             if matches!(status, 401 | 403) { " (is `bearer_token_env` or `headers` right?)" } else { "" };
-        // Who refuses a request for its form or its sender has not performed it.
-        Err(refused(format!("the server answered with status {status}{hint}{said}"), status >= 500))
+        // A server that answers so did not take the request.
+        let is_refusal = matches!(status, 400 | 401 | 403..=406 | 413 | 415 | 422 | 429);
+        Err(refused(format!("the server answered with status {status}{hint}{said}"), !is_refusal))
     }
 
-    fn read_one(&self, answer: BareResponse) -> io::Result<()> {
+    /// Reads one message. Returns whether it was the answer.
+    fn read_one(&self, answer: BareResponse, asked: Option<&RequestId>) -> io::Result<bool> {
         let bytes = answer.read_all()?;
-        if bytes.trim_ascii().is_empty() { Ok(()) } else { self.hand_on(&bytes).map(drop) }
+        Ok(!bytes.trim_ascii().is_empty() && self.hand_on(&bytes, asked)?)
     }
 
-    /// Reads events to the answer, or to the end.
-    fn read_stream(&self, mut answer: BareResponse, asked: Option<&RequestId>) -> io::Result<()> {
+    /// Reads events to the answer, or to the end. Returns whether the answer was among them.
+    fn read_stream(&self, mut answer: BareResponse, asked: Option<&RequestId>) -> io::Result<bool> {
         let mut data = Vec::new();
         while let Some(line) = answer.read_line()? {
             let line = line.trim_ascii_end();
@@ -181,17 +209,16 @@ impl Shared {
                 data.extend_from_slice(piece);
                 data.push(b'\n');
             } else if line.is_empty() && !data.trim_ascii().is_empty() {
-                let answered = self.hand_on(&std::mem::take(&mut data))?;
-                if answered.is_some() && answered.as_ref() == asked {
-                    return Ok(());
+                if self.hand_on(&std::mem::take(&mut data), asked)? {
+                    return Ok(true);
                 }
             }
         }
-        Ok(())
+        Ok(false)
     }
 
-    /// Hands a message on. Returns the request that it answers.
-    fn hand_on(&self, bytes: &[u8]) -> io::Result<Option<RequestId>> {
+    /// Hands a message on. Returns whether it answers the request.
+    fn hand_on(&self, bytes: &[u8], asked: Option<&RequestId>) -> io::Result<bool> {
         let message: Received = serde_json::from_slice(bytes)?;
         let answered = match &message {
             Received::Response(response) => {
@@ -205,6 +232,6 @@ impl Shared {
             _ => None,
         };
         self.inbox.blocking_send(message).map_err(io::Error::other)?;
-        Ok(answered)
+        Ok(answered.is_some() && answered.as_ref() == asked)
     }
 }

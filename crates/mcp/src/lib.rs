@@ -10,10 +10,11 @@
 mod connection;
 mod diff;
 mod http;
+mod list;
 mod log;
 mod program;
 mod result;
 mod server;
 
 pub use diff::diff_lines;
-pub use server::Server;
+pub use server::{Server, is_secret_variable};

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use planwright::contract::{excerpt, sanitize};
-use planwright::driver::redact;
+use planwright::driver::{Redactor, redact};
 use planwright::ports::Secret;
 use tracing::Dispatch;
 
@@ -20,7 +20,7 @@ const MOST_A_MINUTE: u32 = 200;
 pub(crate) struct Log {
     server: String,
     secrets: Vec<Secret>,
-    /// The log of whoever opened the server. What the protocol's library logs is nobody's business.
+    /// The log of the thread that opened the server. On the server's own thread nothing is logged.
     dispatch: Dispatch,
     state: Mutex<State>,
 }
@@ -46,6 +46,11 @@ impl Log {
     pub fn clean(&self, text: &str) -> String {
         let text = redact(text.trim(), &self.secrets);
         excerpt(&sanitize(&text), MAX_LINE).replace(['\n', '\t'], " ")
+    }
+
+    /// Whether a text holds a key.
+    pub fn finds_key(&self, text: &str) -> bool {
+        Redactor::new(self.secrets.iter().cloned()).finds(text)
     }
 
     /// Takes a line.
@@ -74,7 +79,7 @@ impl Log {
 
     fn write(&self, line: &str) {
         tracing::dispatcher::with_default(&self.dispatch, || {
-            tracing::info!(mcp_server = self.server, line, "mcp server");
+            tracing::debug!(mcp_server = self.server, line, "mcp server");
         });
     }
 

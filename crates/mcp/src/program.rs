@@ -55,7 +55,7 @@ pub(crate) struct Running {
     child: Child,
     lines: AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>,
     unsent: Arc<Semaphore>,
-    _group: Group,
+    group: Group,
 }
 
 impl Program {
@@ -75,7 +75,7 @@ impl Program {
         let (input, output) = (child.stdin.take().ok_or_else(pipe)?, child.stdout.take().ok_or_else(pipe)?);
         tokio::spawn(read_stderr(child.stderr.take().ok_or_else(pipe)?, Arc::clone(log)));
         let lines = AsyncRwTransport::new(output, input).with_max_line_length(MAX_MESSAGE_BYTES);
-        Ok(Running { child, lines, unsent: Arc::new(Semaphore::new(MOST_UNSENT)), _group: group })
+        Ok(Running { child, lines, unsent: Arc::new(Semaphore::new(MOST_UNSENT)), group })
     }
 }
 
@@ -106,9 +106,10 @@ impl Transport<RoleClient> for Running {
         // A server that does not read may hold up even this.
         let _ = tokio::time::timeout(PATIENCE, self.lines.close()).await;
         if tokio::time::timeout(PATIENCE, self.child.wait()).await.is_err() {
-            self._group.ask_to_end();
+            self.group.ask_to_end();
             let _ = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         }
+        self.group.forget_if_empty();
         Ok(())
     }
 }
@@ -128,6 +129,14 @@ impl Group {
     fn ask_to_end(&self) {
         self.signal(nix::sys::signal::Signal::SIGTERM);
     }
+
+    /// Once a group is empty, its number may be another's.
+    fn forget_if_empty(&mut self) {
+        let id = self.0.and_then(|id| i32::try_from(id).ok()).map(nix::unistd::Pid::from_raw);
+        if id.is_none_or(|id| nix::sys::signal::killpg(id, None).is_err()) {
+            self.0 = None;
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -140,6 +149,7 @@ impl Drop for Group {
 #[cfg(not(unix))]
 impl Group {
     fn ask_to_end(&self) {}
+    fn forget_if_empty(&mut self) {}
 }
 
 /// Hands each line of standard error to the log; of a long one its beginning.

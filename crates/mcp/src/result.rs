@@ -1,9 +1,8 @@
 //! What a call returned, as text. Pictures and sounds are refused by name: nothing here reads them.
 
-use planwright::contract::{Source, sanitize};
+use planwright::contract::{Source, sanitize, sanitize_value};
 use planwright::ports::{ToolError, ToolErrorKind, ToolOutput};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::Value;
 
 /// Most characters of a title or an address.
 const MAX_NAME: usize = 500;
@@ -54,19 +53,6 @@ pub(crate) fn read_result(result: CallToolResult, once: bool) -> Result<ToolOutp
     }
     let data = result.structured_content.map(sanitize_value);
     Ok(ToolOutput { data, ..ToolOutput::from_sources(texts.join("\n"), sources) })
-}
-
-fn sanitize_value(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(sanitize(&text).into_owned()),
-        Value::Array(items) => items.into_iter().map(sanitize_value).collect(),
-        Value::Object(fields) => {
-            let clean =
-                |(name, field): (String, Value)| (sanitize(&name).into_owned(), sanitize_value(field));
-            Value::Object(fields.into_iter().map(clean).collect())
-        }
-        other => other,
-    }
 }
 
 fn source(title: &str, uri: &str) -> Source {

@@ -2,21 +2,19 @@
 //! called.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use planwright::contract::ToolContract;
 use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};
-use planwright::spec::{McpHints, McpPin, McpServer, McpTool};
+use planwright::spec::{McpPin, McpServer, McpTool};
 use planwright_http::{Bare, Network, is_credential};
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, PaginatedRequestParams,
-    RequestParamsMeta, ServerResult,
-};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestParamsMeta, ServerResult};
 use serde_json::Value;
 
-use crate::connection::{Connection, Target};
+use crate::connection::{Connection, SLICE, Target};
 use crate::diff::diff_lines;
+use crate::list::list_tools;
 use crate::log::Log;
 use crate::program::Program;
 use crate::result::read_result;
@@ -24,11 +22,8 @@ use crate::result::read_result;
 /// How often a server is connected to in a minute.
 const MOST_STARTS: usize = 5;
 const MINUTE: Duration = Duration::from_secs(60);
-/// The longest time of a list of tools, and of a call without a time-out of its own.
+/// The longest time of a call without a time-out of its own.
 const TIME: Duration = Duration::from_secs(30);
-/// Most pages of a list of tools, and most tools on all of them.
-const MOST_PAGES: usize = 50;
-const MOST_TOOLS: usize = 1_000;
 
 /// An MCP server. What shares it shares one connection, which is made when it is first needed.
 pub struct Server {
@@ -38,6 +33,8 @@ pub struct Server {
     secrets: Vec<Secret>,
     log: Arc<Log>,
     start_time: Duration,
+    /// Held while a connection is opened: the state stays free meanwhile.
+    opening: Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -45,8 +42,11 @@ pub struct Server {
 struct State {
     connection: Option<Arc<Connection>>,
     starts: Vec<Instant>,
-    /// What the server lists, and when it last did.
-    listed: Option<(Arc<Vec<McpTool>>, Instant)>,
+}
+
+/// Whether the value of a variable of this name is a key.
+pub fn is_secret_variable(name: &str) -> bool {
+    is_credential(name) || name.to_ascii_lowercase().contains("pass")
 }
 
 impl Server {
@@ -65,12 +65,11 @@ impl Server {
                 format!("the environment variable {variable_name}, named by [mcp.{name}], is not set")
             })
         };
-        let is_secret = |name: &str| is_credential(name) || name.to_ascii_lowercase().contains("pass");
         let (target, secrets) = match (&definition.command, &definition.url) {
             (Some(command), None) => {
                 let pair = |name: &String| Ok((name.clone(), find(name)?));
                 let env = definition.env.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
-                let secrets = env.iter().filter(|(name, _)| is_secret(name));
+                let secrets = env.iter().filter(|(name, _)| is_secret_variable(name));
                 let secrets = secrets.map(|(_, value)| Secret::new(value)).collect();
                 let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
                 let (command, args) = (command.clone(), definition.args.clone());
@@ -90,7 +89,8 @@ impl Server {
         };
         let log = Arc::new(Log::new(name, secrets.clone()));
         let (name, definition) = (name.to_owned(), definition.without_pins());
-        Ok(Server { name, definition, target, secrets, log, start_time: MINUTE, state: Mutex::default() })
+        let (opening, state) = (Mutex::default(), Mutex::default());
+        Ok(Server { name, definition, target, secrets, log, start_time: MINUTE, opening, state })
     }
 
     /// Sets how long the server may take to begin; a minute else.
@@ -114,7 +114,8 @@ impl Server {
     /// # Errors
     /// Where it cannot be asked, or its list is none or too long.
     pub fn list(&self) -> Result<Vec<McpTool>, ToolError> {
-        self.listed(&|| false).map(|listed| listed.to_vec())
+        let connection = self.connect(&|| false)?;
+        list_tools(&connection, &|| false).map(|listed| listed.to_vec())
     }
 
     /// Opens the pinned tools among these contracts, after a look whether the server still says what was pinned.
@@ -134,11 +135,16 @@ impl Server {
                 pin: pin.clone(),
             })
             .collect();
-        let listed = self.listed(&|| false)?;
+        let connection = self.connect(&|| false)?;
+        let listed = list_tools(&connection, &|| false)?;
         let changed: Vec<String> = tools.iter().filter_map(|tool| tool.find_change(&listed)).collect();
         match changed.is_empty() {
             true => Ok(tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()),
-            false => Err(refuse_changed(&changed.join("\n"))),
+            false => {
+                let problem = "the server says something else than was pinned; `planwright mcp pin` pins what it \
+                               says now";
+                Err(refuse_changed(format!("{problem}\n{}", changed.join("\n"))))
+            }
         }
     }
 
@@ -146,82 +152,50 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection; a new one where there is none or it has ended.
-    fn connect(&self) -> Result<Arc<Connection>, ToolError> {
-        let mut state = self.state();
-        if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_closed()) {
-            return Ok(Arc::clone(connection));
+    fn open_connection(&self) -> Option<Arc<Connection>> {
+        self.state().connection.clone().filter(|connection| !connection.is_closed())
+    }
+
+    /// The connection. If there is none or it has ended, a new one is opened.
+    fn connect(&self, stop: &dyn Fn() -> bool) -> Result<Arc<Connection>, ToolError> {
+        if let Some(connection) = self.open_connection() {
+            return Ok(connection);
         }
-        state.starts.retain(|start| start.elapsed() < MINUTE);
-        if state.starts.len() >= MOST_STARTS {
+        let _opening = loop {
+            match self.opening.try_lock() {
+                Ok(opening) => break opening,
+                Err(TryLockError::Poisoned(opening)) => break opening.into_inner(),
+                Err(TryLockError::WouldBlock) if stop() => return Err(Connection::stopped()),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(SLICE),
+            }
+        };
+        if let Some(connection) = self.open_connection() {
+            return Ok(connection);
+        }
+        let ended = self.state().connection.take();
+        // Waits for the end of its thread.
+        drop(ended);
+        self.note_start()?;
+        let connection = Arc::new(Connection::open(&self.target, &self.log, self.start_time, stop)?);
+        self.state().connection = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    /// Notes that the server is started once more, within bounds.
+    fn note_start(&self) -> Result<(), ToolError> {
+        let starts = &mut self.state().starts;
+        starts.retain(|start| start.elapsed() < MINUTE);
+        if starts.len() >= MOST_STARTS {
             let message =
                 format!("the server ended {MOST_STARTS} times within a minute{}", self.log.last_words());
             return Err(ToolError::new(ToolErrorKind::Connection, message).did_not_happen());
         }
-        state.starts.push(Instant::now());
-        (state.listed, state.connection) = (None, None);
-        let connection = Arc::new(Connection::open(&self.target, &self.log, self.start_time)?);
-        state.connection = Some(Arc::clone(&connection));
-        Ok(connection)
-    }
-
-    /// What the server lists. It is asked again after a minute, after a new start, and once it says that its tools
-    /// have changed.
-    fn listed(&self, stop: &dyn Fn() -> bool) -> Result<Arc<Vec<McpTool>>, ToolError> {
-        let connection = self.connect()?;
-        let is_new = |at: &Instant| at.elapsed() < MINUTE;
-        let known = self.state().listed.clone().filter(|(_, at)| is_new(at));
-        if let (false, Some((listed, _))) = (connection.take_change(), known) {
-            return Ok(listed);
-        }
-        let listed = Arc::new(list_tools(&connection, stop).map_err(ToolError::did_not_happen)?);
-        self.state().listed = Some((Arc::clone(&listed), Instant::now()));
-        Ok(listed)
+        starts.push(Instant::now());
+        Ok(())
     }
 }
 
-/// Reads all pages of the list of tools.
-fn list_tools(connection: &Connection, stop: &dyn Fn() -> bool) -> Result<Vec<McpTool>, ToolError> {
-    let refuse = |problem: String| Err(ToolError::new(ToolErrorKind::Response, problem));
-    let (mut tools, mut cursor) = (Vec::new(), None);
-    for _ in 0..MOST_PAGES {
-        let page = ListToolsRequest::with_param(PaginatedRequestParams::default().with_cursor(cursor));
-        let answer = connection.ask(ClientRequest::ListToolsRequest(page), TIME, stop)?;
-        let ServerResult::ListToolsResult(page) = answer else {
-            return refuse("expected a list of tools from the server, found another answer".to_owned());
-        };
-        tools.extend(page.tools.into_iter().map(read_tool));
-        cursor = page.next_cursor;
-        if tools.len() > MOST_TOOLS {
-            return refuse(format!("expected at most {MOST_TOOLS} tools, found more"));
-        }
-        if cursor.is_none() {
-            return Ok(tools);
-        }
-    }
-    refuse(format!("expected a list of tools on at most {MOST_PAGES} pages, found more"))
-}
-
-fn read_tool(tool: rmcp::model::Tool) -> McpTool {
-    let said = tool.annotations.unwrap_or_default();
-    McpTool {
-        name: tool.name.into_owned(),
-        description: tool.description.or(tool.title.map(Into::into)).unwrap_or_default().into_owned(),
-        input_schema: Value::Object((*tool.input_schema).clone()),
-        output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
-        annotations: McpHints {
-            read_only_hint: said.read_only_hint,
-            destructive_hint: said.destructive_hint,
-            idempotent_hint: said.idempotent_hint,
-            open_world_hint: said.open_world_hint,
-        },
-    }
-}
-
-fn refuse_changed(difference: &str) -> ToolError {
-    let message = format!(
-        "the server says something else than was pinned; `planwright mcp pin` pins what it says now\n{difference}"
-    );
+fn refuse_changed(message: String) -> ToolError {
     ToolError::new("changed", message).did_not_happen()
 }
 
@@ -233,18 +207,28 @@ struct PinnedTool {
 }
 
 impl PinnedTool {
-    /// How the tool differs from what was pinned, if it does.
+    /// The one tool of this name, if the server lists it.
+    fn find_in<'l>(&self, listed: &'l [McpTool]) -> Option<&'l McpTool> {
+        let mut same_name = listed.iter().filter(|listed| listed.name == self.pin.tool);
+        same_name.next().filter(|_| same_name.next().is_none())
+    }
+
+    /// Whether the server lists the tool as it was pinned.
+    fn is_as_pinned(&self, listed: &[McpTool]) -> bool {
+        self.find_in(listed).is_some_and(|now| now.digest() == self.pin.digest)
+    }
+
+    /// How the tool differs from what was pinned, if it does. It is for the owner: a model must not read it.
     fn find_change(&self, listed: &[McpTool]) -> Option<String> {
         let (name, tool) = (&self.contract.name, &self.pin.tool);
-        let mut same_name = listed.iter().filter(|listed| listed.name == *tool);
-        let (Some(now), None) = (same_name.next(), same_name.next()) else {
+        if self.is_as_pinned(listed) {
+            return None;
+        }
+        let Some(now) = self.find_in(listed) else {
             return Some(format!(
                 "{name}: expected one tool {tool:?} in the server's list, found none or two"
             ));
         };
-        if now.digest() == self.pin.digest {
-            return None;
-        }
         let owner = self.server.definition.tool.get(tool).cloned().unwrap_or_default();
         let text = |contract: &ToolContract| {
             let (input, effect) = (format!("{:#}", contract.input), contract.effect);
@@ -264,14 +248,16 @@ impl PinnedTool {
         Some(format!("{name}:\n  {}", difference.join("\n  ")))
     }
 
-    fn try_call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+    /// Calls the tool over the connection whose list was compared.
+    fn call_over(&self, connection: &Connection, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let (stop, begun) = (|| call.is_abandoned(), Instant::now());
         let Value::Object(arguments) = call.input.clone() else {
             return Err(ToolError::input(format!("expected an object, found {}", call.input)));
         };
-        let listed = self.server.listed(&stop)?;
-        if let Some(change) = self.find_change(&listed) {
-            return Err(refuse_changed(&change));
+        if !self.is_as_pinned(&list_tools(connection, &stop)?) {
+            let name = &self.contract.name;
+            let hint = "`planwright mcp pin --check` shows how";
+            return Err(refuse_changed(format!("{name} has changed since it was pinned; {hint}")));
         }
         let mut asked = CallToolRequestParams::new(self.pin.tool.clone()).with_arguments(arguments);
         if let Some(trace) = &call.trace {
@@ -279,7 +265,7 @@ impl PinnedTool {
         }
         let asked = ClientRequest::CallToolRequest(CallToolRequest::new(asked));
         let left = call.timeout.unwrap_or(TIME).saturating_sub(begun.elapsed());
-        match self.server.connect()?.ask(asked, left, &stop)? {
+        match connection.ask(asked, left, &stop)? {
             ServerResult::CallToolResult(result) => read_result(result, call.once),
             ServerResult::InputRequiredResult(_) => {
                 let problem = "the server asks for more input, which only a person could give";
@@ -298,15 +284,18 @@ impl Tool for PinnedTool {
         self.contract.clone()
     }
 
-    /// Calls the tool. Where the connection turns out to have ended before the call, it is made once again.
+    /// Calls the tool. If the connection turns out to have ended before the call, the call is made over a new one.
     fn call(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let is_over =
-            || self.server.state().connection.as_ref().is_none_or(|connection| connection.is_closed());
-        match self.try_call(call) {
+        let stop = || call.is_abandoned();
+        let connection = self.server.connect(&stop)?;
+        match self.call_over(&connection, call) {
             Err(error)
-                if error.kind == ToolErrorKind::Connection && !error.may_have_happened() && is_over() =>
+                if error.kind == ToolErrorKind::Connection
+                    && !error.may_have_happened()
+                    && connection.is_closed() =>
             {
-                self.try_call(call)
+                drop(connection);
+                self.call_over(&*self.server.connect(&stop)?, call)
             }
             result => result,
         }
