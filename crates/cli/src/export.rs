@@ -82,12 +82,5 @@ fn send(args: &OtlpArgs) -> Result<()> {
 fn write(args: &ChromeArgs) -> Result<()> {
     let trace = chrome_trace(&load(&args.exported)?).to_string();
     let Some(path) = &args.output else { return out::print_text(&trace) };
-    if path.exists() && !args.force {
-        let problem = format!("{}: there is a file already", path.display());
-        return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
-    }
-    let fail = |error| Error::caused(format!("{}: cannot be written", path.display()), error);
-    std::fs::write(path, trace).map_err(fail)?;
-    out::remark(&format!("written to {}", path.display()));
-    Ok(())
+    out::write_file(path, args.force, &trace)
 }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +14,7 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::text;
 use planwright::driver::Redactor;
+use planwright::journal::whole::{check_writable, write_whole};
 use planwright_app::{Class, Error, Result, known_keys};
 
 /// How a command ended: `None` where all is well, else the class of what was shown already.
@@ -157,6 +159,17 @@ fn print_json_as(json: serde_json::Result<String>) -> Result<()> {
 /// Writes a line to stderr. A stderr that cannot be written is ignored.
 pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", without_keys(line));
+}
+
+/// Writes a file whole, in the place of one that is there only with `force`.
+pub fn write_file(path: &Path, force: bool, content: &str) -> Result<()> {
+    if path.exists() && !force {
+        let problem = format!("{}: there is a file already", path.display());
+        return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
+    }
+    check_writable(path).and_then(|()| write_whole(path, content.as_bytes())).map_err(Error::unusable)?;
+    remark(&format!("written to {}", path.display()));
+    Ok(())
 }
 
 /// Writes a remark of the program to stderr, on one line.

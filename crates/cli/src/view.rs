@@ -44,17 +44,10 @@ pub fn view(args: &ViewArgs) -> Result<()> {
 
 /// Writes a document as one page, whole.
 pub fn write_page(path: &Path, force: bool, title: &str, document: &Value) -> Result<()> {
-    if path.exists() && !force {
-        let problem = format!("{}: there is a file already", path.display());
-        return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
-    }
     // Its policy names the hash of its script and style: nothing is taken out of those.
     let document = document.to_string();
     let page = planwright_page::export(&out::without_keys(title), &out::without_keys(&document));
-    let fail = |error| Error::caused(format!("{}: cannot be written", path.display()), error);
-    std::fs::write(path, page).map_err(fail)?;
-    out::remark(&format!("written to {}", path.display()));
-    Ok(())
+    out::write_file(path, force, &page)
 }
 
 /// Says where the run is shown, and opens it there.

@@ -204,7 +204,7 @@ impl Shared {
     fn read_stream(&self, mut answer: BareResponse, asked: Option<&RequestId>) -> io::Result<bool> {
         let mut data = Vec::new();
         while let Some(line) = answer.read_line()? {
-            let line = line.trim_ascii_end();
+            let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line).trim_ascii_end();
             if let Some(piece) = line.strip_prefix(b"data:") {
                 data.extend_from_slice(piece);
                 data.push(b'\n');

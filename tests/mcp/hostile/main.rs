@@ -163,6 +163,7 @@ fn call(asked: &Value, fault: &str, state: Option<&std::path::Path>) {
             say(
                 &json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": [{"type": "text", "text": "w".repeat(9 << 20)}]}}),
             );
+            reply(asked, &said);
         }
         (_, "picture") => {
             reply(asked, &json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}))

@@ -17,7 +17,6 @@ use crate::{out, text};
 pub use list::list_waiting;
 use planwright::driver::{Redactor, Stopped};
 use planwright::journal::system::now_ms;
-use planwright::journal::whole::{check_writable, write_whole};
 use planwright::journal::{FileJournal, Record, RunStatus, ThreadId};
 use planwright::machine::EffectId;
 use planwright::ports::Secret;
@@ -136,16 +135,10 @@ fn write_turn(
     make: impl Fn(&StoredThread, Vec<Secret>) -> Result<String>,
 ) -> Result<()> {
     let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
-    if let Some(path) = output.filter(|path| path.exists() && !args.force) {
-        let problem = format!("{}: there is a file already", path.display());
-        return Err(Error::unusable(problem).hint("name another file, or replace this one with --force"));
-    }
     let stored = store.place()?.thread(&args.thread)?;
     let text = make(&stored, configured_keys(store.config.as_deref())?)?;
     let Some(path) = output else { return out::print(&text) };
-    check_writable(path).and_then(|()| write_whole(path, text.as_bytes())).map_err(Error::unusable)?;
-    out::remark(&format!("written to {}", path.display()));
-    Ok(())
+    out::write_file(path, args.force, &text)
 }
 
 fn delete(store: &StoreArgs, names: &[ThreadId], yes: bool) -> Result<()> {
