@@ -208,10 +208,11 @@ impl Shared {
             if let Some(piece) = line.strip_prefix(b"data:") {
                 data.extend_from_slice(piece);
                 data.push(b'\n');
-            } else if line.is_empty() && !data.trim_ascii().is_empty() {
-                if self.hand_on(&std::mem::take(&mut data), asked)? {
-                    return Ok(true);
-                }
+            } else if line.is_empty()
+                && !data.trim_ascii().is_empty()
+                && self.hand_on(&std::mem::take(&mut data), asked)?
+            {
+                return Ok(true);
             }
         }
         Ok(false)
