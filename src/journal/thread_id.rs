@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contract::is_sanitized;
 
 /// The name of a thread: 1 to 120 bytes, all of them [plain](is_sanitized), no white space at either end, no
-/// dash at the beginning.
+/// dash at the beginning, and neither `.` nor `..`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ThreadId(String);
@@ -30,6 +30,7 @@ impl TryFrom<String> for ThreadId {
                 "has no control characters, and none that turn the direction of writing"
             }
             text if text.trim() != text => "neither begins nor ends with white space",
+            "." | ".." => "is neither \".\" nor \"..\", which an address takes for a step on its way",
             text if text.starts_with('-') => {
                 "does not begin with a dash, which a command line takes for a flag"
             }

@@ -36,6 +36,37 @@ fn every_run_is_equal_to_itself_and_to_no_other() {
     }
 }
 
+/// A fixture whose agent has another name, and is the same otherwise.
+fn renamed(one: &Fixture) -> Fixture {
+    let mut text: Value = serde_json::from_str(&one.to_json()).unwrap();
+    text["spec"]["name"] = "renamed".into();
+    Fixture::parse(&text.to_string()).unwrap()
+}
+
+#[test]
+fn renamed_agent_differs_by_its_name_alone() {
+    for name in ["validated/accepted_at_once.json", "supervised/report.json"] {
+        let one = fixture(name);
+        let comparison = compared(&one, &renamed(&one));
+        assert!(!comparison.steps.is_empty() && comparison.steps.iter().all(|pair| pair.same), "{name}");
+        assert!(comparison.effects.iter().all(|pair| pair.same), "{name}");
+        let parting = comparison.parting.unwrap();
+        assert_eq!((parting.a, parting.b, parting.row, parting.what), (Some(0), Some(0), None, "agent"));
+    }
+}
+
+#[test]
+fn replay_that_stops_behind_the_steps_shows_those_of_the_recording() {
+    let home = Home::new();
+    let one = changed(&home, "one.json", |_| {});
+    let compared: Value = home.check(&["compare", &one, "--agent", "validated", "--json"], 1).json();
+    let steps = compared["steps"].as_array().unwrap();
+    assert!(compared["replay"]["stopped"].is_string() && !steps.is_empty(), "{compared:#}");
+    let is_paired = |pair: &Value| pair["a"].is_object() && pair["b"].is_object();
+    assert!(steps.iter().all(is_paired), "{steps:#?}");
+    home.check(&["compare", &one, "--agent", "validated"], 1).prints(&["they part at record"]);
+}
+
 #[test]
 fn inserted_step_does_not_shift_the_rest() {
     let one = fixture("plan-then-execute/notebook.json");

@@ -77,6 +77,11 @@ export function noteBegun(thread) {
   begun.add(thread);
 }
 
+// Whether a thread was begun here.
+export function wasBegun(thread) {
+  return begun.has(thread);
+}
+
 // Whether a problem says that there is no such thread, nor will be.
 export function isMissing(error, thread) {
   return error instanceof Problem && error.word === "no-such-thread" && !begun.has(thread);
@@ -130,8 +135,9 @@ export function pause(ms) {
   return new Promise((resume) => setTimeout(resume, ms));
 }
 
-// Sends until the service is reached, so that what a person said is not lost with a connection.
-export async function postUntilReached(path, body, once, isOver = () => false) {
+// Sends until the service is reached, so that what a person said is not lost with a connection. `away` is told each
+// time that it is not reached.
+export async function postUntilReached(path, body, once, isOver = () => false, away = () => {}) {
   for (let wait = 500; ; wait = Math.min(wait * 2, 5000)) {
     try {
       return await post(path, body, once);
@@ -139,6 +145,7 @@ export async function postUntilReached(path, body, once, isOver = () => false) {
       const isBusy = error instanceof Problem && error.word === "thread-is-running" && once;
       const isAway = !(error instanceof Problem) || error.word === "stopping";
       if (!(isAway || isBusy) || isOver()) throw Object.assign(error, { isRepeated: wait > 500 });
+      if (isAway) away();
       await pause(wait);
     }
   }

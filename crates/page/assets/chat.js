@@ -1,7 +1,8 @@
 // A thread as a conversation: what was asked and answered, what happens now, and what a person is asked.
 
-import { Problem, get, isMissing, needs, post, postUntilReached, randomName, remove, threadPath } from "./api.js";
-import { announce, bdi, block, h, keep, missing, newId, parts, show, tag } from "./dom.js";
+import { Problem, get, isMissing, needs, post, postUntilReached, randomName } from "./api.js";
+import { remove, threadPath, wasBegun } from "./api.js";
+import { announce, bdi, block, h, keep, missing, newId, parts, show, sureButton, tag } from "./dom.js";
 import { duration, statusWord } from "./format.js";
 import { personPanel, replacePanel } from "./person.js";
 import { follow } from "./stream.js";
@@ -14,6 +15,7 @@ const TURNING = ["thread", "question", "answer", "error", "end", "cut", "missing
 export function showChat(main, thread) {
   const turns = h("ol", { class: "turns", "aria-label": "Conversation" });
   const now = liveBlock();
+  now.node.hidden = !wasBegun(thread);
   const asked = h("div", { "aria-live": "off" });
   const actions = h("div", { class: "row" });
   const problem = h("p", { class: "refusal", role: "alert" });
@@ -37,7 +39,7 @@ export function showChat(main, thread) {
       (item) => item.turn,
       (item) => turnItem(thread, item),
     );
-    now.node.hidden = !(state.sent || last?.status === "running");
+    now.node.hidden = !((state.sent ?? last)?.status === "running");
     drawAsked(asked, state, refresh);
     ask.hidden = state.isGone || ["waiting", "in_doubt", "unfinished"].includes(last?.status);
     drawActions(actions, state, refresh, problem);
@@ -84,16 +86,29 @@ export function showChat(main, thread) {
   const ask = composer(async (message) => {
     problem.replaceChildren();
     const agent = state.turns.at(-1)?.agent;
-    state.sent = { turn: state.turns.length + 1, question: message, status: "running", result: null };
+    const sent = { turn: state.turns.length + 1, question: message, status: "running", result: null };
+    state.sent = sent;
     now.clear();
     draw();
+    const away = () => {
+      if (state.sent !== sent || state.isOver) return;
+      state.sent.status = "unsent";
+      draw();
+    };
     try {
       await postUntilReached(
         "/chat",
         { message, thread_id: thread, ...(agent ? { agent } : {}) },
         randomName("page-"),
         () => state.isOver,
+        away,
       );
+      await refresh();
+      // A thread that has come to wait says what it waits for, and is asked nothing else.
+      const isAsked = state.turns.slice(sent.turn - 1).some(({ question }) => question?.trim() === message.trim());
+      if (isAsked || !["waiting", "in_doubt"].includes(state.turns.at(-1)?.status)) return;
+      problem.replaceChildren(h("strong", null, "Not asked: "), "the thread waits for an answer. ", bdi(message, 1000));
+      return message;
     } catch (error) {
       if (error.word === "interrupted") return;
       problem.replaceChildren(h("strong", null, "Not taken: "), bdi(error.message, 1000));
@@ -153,7 +168,7 @@ function turnItem(thread, { turn, question, status, result, unread, agent, taint
       { class: "row quiet" },
       statusChip(status),
       agent ? h("span", null, bdi(agent, 60)) : null,
-      h("a", { href: threadAddress(thread, turn) }, `Look at the run of turn ${turn}`),
+      status === "unsent" ? null : h("a", { href: threadAddress(thread, turn) }, `Look at the run of turn ${turn}`),
     ),
   );
 }
@@ -234,7 +249,7 @@ function drawAsked(place, state, refresh) {
 
 function drawActions(row, state, refresh, problem) {
   const last = state.turns.at(-1);
-  const status = last?.status ?? "running";
+  const status = (state.sent ?? last)?.status ?? "running";
   const print = JSON.stringify([status, last?.turn, state.isGone]);
   if (row.dataset.print === print) return;
   row.dataset.print = print;
@@ -252,44 +267,24 @@ function drawActions(row, state, refresh, problem) {
     const button = h("button", { type: "button", class: kind, onclick: press }, name);
     return needs("run", button);
   };
+  const sure = (name, question, kind, work) => {
+    const tried = () => work().then(refresh, (error) => problem.replaceChildren(bdi(error.message, 1000)));
+    return needs("run", sureButton(name, question, kind, tried));
+  };
   const isStopped = status === "unfinished";
   const resume = () => post(threadPath(state.thread, "resume"), {});
   const cancel = () => post(threadPath(state.thread, "cancel"), { reason: "ended on the page" });
+  const erase = async () => {
+    await remove(threadPath(state.thread));
+    location.hash = "#/";
+  };
   row.replaceChildren(
     statusChip(status),
     last ? h("a", { class: "button", href: threadAddress(state.thread, last.turn) }, "Look at the run") : "",
     isStopped ? act("Go on", "primary", resume) : "",
-    isStopped || status === "waiting" ? act("End this turn", null, cancel) : "",
-    last && status !== "running" ? needs("run", deleteButton(state, problem)) : "",
+    isStopped || status === "waiting" ? sure("End this turn", "End it for good?", null, cancel) : "",
+    last && !["running", "unsent"].includes(status) ? sure("Delete", "Delete for good?", "plain", erase) : "",
   );
-}
-
-// Deletes what is deleted for good on the second press.
-function deleteButton(state, problem) {
-  const button = h("button", { type: "button", class: "plain" }, "Delete");
-  button.addEventListener("click", async () => {
-    if (!button.dataset.sure) {
-      button.dataset.sure = "yes";
-      button.textContent = "Delete for good?";
-      announce("Press again to delete the thread for good");
-      button.addEventListener(
-        "blur",
-        () => {
-          delete button.dataset.sure;
-          button.textContent = "Delete";
-        },
-        { once: true },
-      );
-      return;
-    }
-    try {
-      await remove(threadPath(state.thread));
-      location.hash = "#/";
-    } catch (error) {
-      problem.replaceChildren(bdi(error.message, 1000));
-    }
-  });
-  return button;
 }
 
 // Where the next question is written. `send` gives back what was not taken.

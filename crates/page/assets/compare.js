@@ -100,7 +100,7 @@ export function comparePage(comparison, a, b) {
     ? "Both runs are the same."
     : parting || !replay
       ? `They part at ${where(parting)}; ${count(differing)} of ${many(effects.length, "request")} differ.`
-      : "The replay drifts, and nothing differs in what is shown.";
+      : `The replay drifts, and no request differs${comparison.differences.length ? "; see below what does" : ""}.`;
   const toParting =
     parts === null
       ? null
@@ -166,7 +166,7 @@ function differenceView({ what, of, diff }, isUntrusted, isOpen = false) {
       " ",
       h("span", { class: "differs" }, "differs"),
     ),
-    () => (diff ? unifiedBlock(diff, isUntrusted) : h("p", { class: "quiet" }, none)),
+    () => (diff ? unifiedBlock(diff, isUntrusted && !["agent", "instructions"].includes(what)) : h("p", { class: "quiet" }, none)),
     isOpen,
   );
 }

@@ -40,6 +40,12 @@ export function parts(text) {
   });
 }
 
+// JSON with the same characters by their numbers, which a field shows and JSON takes.
+export function escaped(json) {
+  const number = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(new RegExp(HIDDEN.source, "gu"), (hidden) => hidden.split("").map(number).join(""));
+}
+
 // A short text of somebody else, such as a name: on one line, isolated, in its own direction.
 export function bdi(text, most = 200) {
   const whole = String(text ?? "");
@@ -164,6 +170,36 @@ export function liveRegion() {
 // Tells a screen reader something, once.
 export function announce(text) {
   if (live.textContent !== text) live.textContent = text;
+}
+
+// A button for what cannot be taken back. The second press counts, once there was time to read the question.
+export function sureButton(name, question, kind, work) {
+  const button = h("button", { type: "button", class: kind }, name);
+  const state = { timer: null, isWorking: false };
+  const reset = () => {
+    if (state.isWorking) return;
+    clearTimeout(state.timer);
+    delete button.dataset.sure;
+    button.removeAttribute("aria-disabled");
+    button.textContent = name;
+  };
+  button.addEventListener("blur", reset);
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-disabled")) return;
+    button.setAttribute("aria-disabled", "true");
+    if (!button.dataset.sure) {
+      button.dataset.sure = "yes";
+      button.textContent = question;
+      announce(`${question} Press again.`);
+      state.timer = setTimeout(() => button.removeAttribute("aria-disabled"), 700);
+      return;
+    }
+    state.isWorking = true;
+    await work();
+    state.isWorking = false;
+    reset();
+  });
+  return button;
 }
 
 // What is shown where there is no such thread.

@@ -68,6 +68,7 @@ const STATUS = {
   waiting_human: "waits for a person",
   unknown: "unknown",
   in_progress: "running",
+  unsent: "still sending",
 };
 
 // A status in words.
@@ -78,7 +79,7 @@ export function statusWord(status) {
 // The colour of a status: one of the few that the style has.
 export function statusTone(status) {
   if (["done", "completed"].includes(status)) return "good";
-  if (["waiting", "waiting_human", "in_doubt", "unfinished"].includes(status)) return "wait";
+  if (["waiting", "waiting_human", "in_doubt", "unfinished", "unsent"].includes(status)) return "wait";
   if (["failed", "unreadable"].includes(status)) return "bad";
   if (["running", "in_progress"].includes(status)) return "busy";
   return "calm";

@@ -1,9 +1,9 @@
 // The front page: ask something, see who waits and what runs.
 
-import { get, needs, noteBegun, postUntilReached, randomName } from "./api.js";
+import { Problem, get, needs, noteBegun, postUntilReached, randomName, threadPath } from "./api.js";
 import { bdi, h, keep, newId, show, tag } from "./dom.js";
 import { ago } from "./format.js";
-import { onThreads, statusChip, threadAddress } from "./threads.js";
+import { onThreads, statusChip, threadAddress, threadLink } from "./threads.js";
 
 // Shows the front page. Gives what closes it.
 export function showFront(main) {
@@ -60,6 +60,22 @@ function runningCard({ thread, agent, phase, since }) {
 
 // Begins a thread.
 function askForm() {
+  // A thread that is there is gone on with where it is seen: it may wait for something else.
+  const isTaken = async (thread, problem) => {
+    const shown = await get(threadPath(thread)).catch((error) => {
+      if (!(error instanceof Problem) || ["no-such-thread", "forbidden"].includes(error.word)) return null;
+      problem.replaceChildren(h("strong", null, "Not asked: "), bdi(error.message, 1000));
+      return true;
+    });
+    if (shown?.turns)
+      problem.replaceChildren(
+        h("strong", null, "Not asked: "),
+        "there is a thread of this name. Give a new one, or ask in ",
+        threadLink(threadAddress(thread), bdi(thread, 80)),
+        ".",
+      );
+    return shown !== null;
+  };
   const [questionId, agentId, nameId, problemId] = ["question", "agent", "name", "problem"].map(newId);
   const question = h("textarea", {
     id: questionId,
@@ -71,9 +87,17 @@ function askForm() {
   const agent = h("select", { id: agentId });
   const name = h("input", { id: nameId, dir: "auto", autocomplete: "off", placeholder: "a new name", maxlength: 120 });
   const problem = h("p", { class: "refusal", id: problemId, role: "alert" });
+  let isBeginning = false;
   const begin = async (event) => {
     event.preventDefault();
+    // What is pressed twice is asked once.
+    if (isBeginning) return;
+    isBeginning = true;
     problem.replaceChildren();
+    if (!(name.value.trim() && (await isTaken(name.value.trim(), problem)))) await ask();
+    isBeginning = false;
+  };
+  const ask = async () => {
     const thread = name.value.trim() || randomName("chat-");
     const body = { message: question.value, thread_id: thread, ...(agent.value ? { agent: agent.value } : {}) };
     let isRefused = false;

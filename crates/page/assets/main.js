@@ -110,7 +110,8 @@ const ROUTES = [
     (main, ...sides) => showCompare(main, ...sides),
   ],
   [/^#\/t\/([^/]+)$/, (main, thread) => showChat(main, thread)],
-  [/^/, (main) => showFront(main)],
+  [/^#?\/?$/, (main) => showFront(main)],
+  [/^/, (main) => show(main, h("h1", null, "There is no such page."), h("a", { href: "#/" }, "Go to the threads"))],
 ];
 
 // The address within the page; that of the front page where it is no address, as one that was cut in a mail.

@@ -2,7 +2,7 @@
 // what was typed stays.
 
 import { Problem, get, needs, postUntilReached, randomName, threadPath } from "./api.js";
-import { announce, bdi, block, h, newId, pretty, untrusted } from "./dom.js";
+import { announce, bdi, block, escaped, h, newId, pretty, untrusted } from "./dom.js";
 import { ago, time } from "./format.js";
 
 // The kind of a question, from the effect that asks it.
@@ -54,6 +54,13 @@ function unanswerable({ commands = [] }) {
   );
 }
 
+// What tells that somebody else was first.
+const NOTE = { class: "card stack", "aria-label": "Answered elsewhere" };
+
+function noteIn(place) {
+  return place?.querySelector("[aria-label='Answered elsewhere']");
+}
+
 // Puts a panel, or none, in the place of the one that is shown. Where that one was answered elsewhere, what was typed
 // into it stays to be read and copied.
 export function replacePanel(place, panel) {
@@ -63,11 +70,11 @@ export function replacePanel(place, panel) {
   const kept = typed
     ? h(
         "section",
-        { class: "card stack", "aria-label": "What you typed" },
+        NOTE,
         h("p", { role: "status" }, "This was answered elsewhere. What you had typed was not sent:"),
         block(typed),
       )
-    : place.querySelector("[aria-label='What you typed']");
+    : noteIn(place);
   place.replaceChildren(...[kept, panel].filter(Boolean));
 }
 
@@ -133,7 +140,7 @@ function forms(kind, thread, open, about, onDone) {
     label: "Steps that are left, as JSON",
     button: "Approve these steps",
     isJson: true,
-    text: pretty(about?.steps ?? []),
+    text: escaped(pretty(about?.steps ?? [])),
     send: (steps) => respond({ edit: steps }),
   };
   const editInput = {
@@ -141,7 +148,7 @@ function forms(kind, thread, open, about, onDone) {
     label: "Input of the call",
     button: "Approve with this input",
     isJson: "maybe",
-    text: pretty(about?.input ?? callInput(open.question ?? "")),
+    text: callInput(open.question ?? "", about?.input),
     send: (input) => respond({ edit_input: input }),
   };
   const ways = {
@@ -267,17 +274,27 @@ async function send(way, value, state, refusal, field, onDone) {
   field?.removeAttribute("aria-invalid");
   const panel = refusal.closest(".asked");
   if (panel) panel.dataset.sent = "yes";
+  const place = panel?.parentElement;
+  noteIn(place)?.remove();
   const { path, body } = way.send(value);
   const once = path === "/hitl/resume" ? randomName("page-") : undefined;
   announce("Sent. The run goes on.");
   onDone("sent");
   try {
-    await postUntilReached(path, body, once);
+    await postUntilReached(path, body, once, undefined, () =>
+      refusal.replaceChildren("The service is not reached. This is sent again until it is, and counts once."),
+    );
     onDone("taken");
   } catch (error) {
     // What was sent without a name of its own may have been taken before the connection was lost: then nobody is asked it
     // any more.
-    if (error.isRepeated && !once && !(await isAsked(state))) return onDone("taken");
+    const isStale = error instanceof Problem && place && !(await isAsked(state));
+    if (error.isRepeated && !once && isStale) return onDone("taken");
+    if (isStale) {
+      const words = `This was answered elsewhere: your “${way.name}” was not taken.`;
+      place.prepend(h("section", NOTE, h("p", { role: "status" }, words), field?.value ? block(field.value) : null));
+      return onDone("taken");
+    }
     onDone("refused");
     if (panel) delete panel.dataset.sent;
     refuse(refusal, field, error.message, error instanceof Problem ? error.hint : "");
@@ -305,7 +322,10 @@ function refuse(refusal, field, problem, hint = "") {
 function expired(thread, open, onDone) {
   const refusal = h("p", { class: "refusal", role: "alert" });
   const state = { isSending: false, thread, token: open.token };
-  const way = { send: () => ({ path: threadPath(thread, "resume"), body: {} }) };
+  const way = {
+    name: "Go on without an answer",
+    send: () => ({ path: threadPath(thread, "resume"), body: {} }),
+  };
   const button = h(
     "button",
     {
@@ -318,12 +338,18 @@ function expired(thread, open, onDone) {
   return h("div", null, h("p", null, "The time for an answer is over."), button, refusal);
 }
 
-// The input that stands in the words of a question about a call.
-function callInput(question) {
-  const at = question.search(/[{["]/);
+// The input that stands in the words of a question about a call, as a field shows it; as it was planned where the words
+// are cut.
+function callInput(question, planned) {
+  const text = /^.*\n(?:input|입력): ([^]*)$/.exec(question)?.[1] ?? "";
+  let input = !text || /… \(\d+\)$/.test(text) ? (planned ?? text) : text;
   try {
-    return at < 0 ? "" : JSON.parse(question.slice(at));
+    const value = JSON.parse(input);
+    if (typeof value === "object") input = value;
   } catch {
-    return "";
+    /* a text is the input itself */
   }
+  // A text that would be read as JSON, or hides something, is written as JSON.
+  const isPlain = typeof input === "string" && !/^\s*[[{"]/.test(input) && escaped(input) === input;
+  return isPlain ? input : escaped(JSON.stringify(input, null, 2));
 }

@@ -2,6 +2,7 @@
 
 import { bdi, h, keep, marked, pretty, scrollTable, tag, untrusted } from "./dom.js";
 import { needs } from "./api.js";
+import { effectView } from "./effect.js";
 import { time } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
@@ -74,11 +75,12 @@ function row({ at, record, line, tainted }, onRecord) {
 }
 
 // The records by number. One that is chosen is shown with what it says, which `textOf` asks for, and the run as it was
-// after it.
+// after it; in a file with the request that it is of.
 export function recordList(onRecord, textOf) {
   const place = h("div");
+  let view = null;
   const tell = async (record) => {
-    if (!textOf) return;
+    if (!textOf) return place.replaceChildren(ofFile(view, record));
     const name = `record #${record.record}, ${record.kind} ${record.effect ?? ""}`;
     const text = await textOf(record.record).catch((error) => error.message);
     place.replaceChildren(
@@ -100,12 +102,21 @@ export function recordList(onRecord, textOf) {
   list.node.classList.add("records");
   // Where an earlier state is shown, those that came after it can still be chosen.
   let known = [];
-  const update = (view) => {
+  const update = (shown) => {
+    view = shown;
     if (view.records.length >= known.length || view.all_records < known.length) known = view.records;
     list.update(known);
     list.mark(view.shown_records - 1);
   };
   return { node: h("div", { class: "stack" }, list.node, place), update };
+}
+
+// What a record says in a file that holds no more than it shows.
+function ofFile(view, { record, kind, effect }) {
+  const at = view.timeline.findIndex((one) => one.requested === record || one.answered === record);
+  const name = `record #${record}, ${kind} ${effect ?? ""}`;
+  const what = record === 0 ? untrusted(view.question, "the question") : at < 0 ? null : effectView(view, at);
+  return h("div", { class: "stack" }, h("p", { class: "quiet" }, what ? name : `${name}: nothing more is on it`), what);
 }
 
 // Goes through the records of a turn: the state at each, and a fork from there.
@@ -160,8 +171,7 @@ export function travel(onRecord, onFork) {
     h("button", null, "Fork"),
   );
   const update = (view) => {
-    Object.assign(state, { all: Math.max(state.all, view.all_records), shown: view.shown_records });
-    state.all = view.all_records;
+    Object.assign(state, { all: view.all_records, shown: view.shown_records });
     range.max = String(state.all);
     range.value = String(state.shown);
     const isNow = state.shown === state.all;

@@ -61,13 +61,18 @@ export function showRun(main, thread, turn, records) {
       return;
     }
     state.isReading = true;
-    const began = performance.now();
+    const [began, { at }] = [performance.now(), state];
     try {
-      const view = await get(`${threadPath(thread, "turns", turn)}/view${state.at ? `?records=${state.at}` : ""}`);
-      if (state.isOver) return;
+      const view = await get(`${threadPath(thread, "turns", turn)}/view${at ? `?records=${at}` : ""}`);
+      // Where another state was asked for since, that one is read next.
+      if (state.isOver || at !== state.at) return;
+      // What stands in the middle of a turn had not stopped.
+      const isEarlier = view.shown_records < view.all_records;
+      if (isEarlier && view.status === "unfinished") view.status = "running";
       Object.assign(state, { size: view.all_records, status: view.status });
       state.hasEnded = !state.at && ["done", "failed"].includes(view.status);
-      problem.replaceChildren();
+      const isBeyond = state.at > view.all_records;
+      problem.replaceChildren(isBeyond ? `There are ${view.all_records} records here; all are shown.` : "");
       status.replaceChildren(statusChip(view.status));
       document.title = `${thread}, turn ${turn} – planwright`;
       page.node.hidden = false;

@@ -91,7 +91,7 @@ function told({ summary, timeline, origin, thread, turn, unknown, error, tainted
         "li",
         null,
         h("strong", null, "Step ", bdi(id, 60), ` of draft ${draft} failed: `),
-        tag(isUntrusted),
+        tag(isUntrusted || tainted),
         bdi(output, 400),
       ),
     ),

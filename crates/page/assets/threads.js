@@ -87,7 +87,7 @@ export function threadList() {
   const search = h("input", {
     id: searchId,
     type: "search",
-    placeholder: "Name or question",
+    placeholder: "Name or first question",
     autocomplete: "off",
     dir: "auto",
     oninput: async () => {

@@ -142,18 +142,19 @@ function line(effect, scale, currency) {
     h(
       "span",
       { class: "line-fact" },
+      effect.critical
+        ? h(
+            "span",
+            { class: "critical" },
+            h("span", { "aria-hidden": "true" }, "◆"),
+            h("span", { class: "unseen" }, "on the critical path"),
+          )
+        : "",
       effect.failure
         ? h("span", { class: "chip tone-bad" }, "failed")
         : effect.answered === null
           ? h("span", { class: "chip tone-busy" }, "open")
-          : effect.critical
-            ? h(
-                "span",
-                { class: "critical" },
-                h("span", { "aria-hidden": "true" }, "◆"),
-                h("span", { class: "unseen" }, "on the critical path"),
-              )
-            : "",
+          : "",
     ),
   ];
 }

@@ -7,6 +7,7 @@ mod elsewhere;
 mod exported;
 mod hostile;
 mod long;
+mod pressed;
 mod replanned;
 mod stories;
 mod tab;

@@ -199,9 +199,16 @@ impl Tab {
     /// Clicks where an element is.
     #[track_caller]
     pub fn click(&self, role: &str, name: &str) {
+        self.click_times(1, role, name);
+    }
+
+    /// Clicks where an element is, so many times without a pause, whatever the first click does.
+    #[track_caller]
+    pub fn click_times(&self, times: u32, role: &str, name: &str) {
         let at = self
             .wait_for(&format!("{role} {name:?} can be clicked"), || self.middle_of(&self.find(role, name)));
-        for (kind, count) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)] {
+        let clicks = (1..=times).flat_map(|count| [("mousePressed", count), ("mouseReleased", count)]);
+        for (kind, count) in [("mouseMoved", 0)].into_iter().chain(clicks) {
             let mouse = json!({"type": kind, "x": at.0, "y": at.1, "button": "left", "clickCount": count});
             self.call("Input.dispatchMouseEvent", mouse);
         }

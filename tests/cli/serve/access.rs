@@ -146,7 +146,7 @@ fn nothing_that_is_sent_becomes_a_file_or_a_header() {
         service.refuses(("POST", "/chat", &json!({"message": "x", "agent": name})), 404, "no-such-agent", "");
     }
     let long = "x".repeat(100_000);
-    for name in ["a\r\nSet-Cookie: x", "\u{1b}[31mred", "\u{202e}turned", "a\0b", &long] {
+    for name in ["a\r\nSet-Cookie: x", "\u{1b}[31mred", "\u{202e}turned", "a\0b", ".", "..", &long] {
         let ask = json!({"message": "7*6?", "thread_id": name});
         service.refuses(("POST", "/chat", &ask), 422, "wrong-input", "$.thread_id: a thread's name");
         let ask = json!({"message": "7*6?", "agent": name});

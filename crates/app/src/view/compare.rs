@@ -163,7 +163,10 @@ pub(super) fn find_parting(
     if let Some(first) = differences.first().filter(|first| first.what == "question") {
         return Some(Parting { a: Some(0), b: Some(0), row: None, what: first.what });
     }
-    let row = effects.iter().position(|pair| !pair.same)?;
+    let Some(row) = effects.iter().position(|pair| !pair.same) else {
+        let first = differences.iter().find(|one| ["agent", "instructions"].contains(&one.what))?;
+        return Some(Parting { a: Some(0), b: Some(0), row: None, what: first.what });
+    };
     let ComparedPair { a: one, b: other, differences, .. } = &effects[row];
     let what = differences.first().map_or("missing", |first| first.what);
     // What was asked the same and answered otherwise parts where it was answered.
@@ -243,18 +246,23 @@ fn reply_of(effect: &TimelineEffect) -> Value {
 }
 
 fn compare_steps(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedPair> {
-    type Placed<'v> = (&'v RunPart, usize, &'v ShownStep);
+    // Each with the agent that its run is nested as: what the outermost is called says nothing of a step.
+    type Placed<'v> = (&'v RunPart, usize, &'v ShownStep, &'v str);
     fn placed(view: &RunView) -> Vec<Placed<'_>> {
-        let runs = view.runs.iter();
-        runs.flat_map(|run| run.steps.iter().enumerate().map(move |(at, step)| (run, at, step))).collect()
+        let outermost = view.runs.first().map_or("", |run| run.agent.as_str());
+        let runs = view.runs.iter().flat_map(|run| {
+            let nested = run.agent.strip_prefix(outermost).unwrap_or(&run.agent);
+            run.steps.iter().enumerate().map(move |(at, step)| (run, at, step, nested))
+        });
+        runs.collect()
     }
     let (one, other) = (placed(a), placed(b));
-    let tool = |step: &Placed<'_>| format!("{}\u{0}{}", step.0.agent, step.2.planned["tool"]);
+    let tool = |step: &Placed<'_>| format!("{}\u{0}{}", step.3, step.2.planned["tool"]);
     let key = |step: &Placed<'_>| {
         let told = ["with", "input", "task", "hitl_question"].map(|field| step.2.planned[field].to_string());
         format!("{}\u{0}{}", tool(step), told.join("\u{0}"))
     };
-    let side = |(run, at, step): &Placed<'_>| ComparedSide {
+    let side = |(run, at, step, _): &Placed<'_>| ComparedSide {
         at: *at,
         path: run.path.clone(),
         id: step.id.clone(),
@@ -266,12 +274,12 @@ fn compare_steps(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedPai
     let pair = |(at, beside): (Option<usize>, Option<usize>)| {
         let (first, second) = (at.map(|at| &one[at]), beside.map(|at| &other[at]));
         let mut differences = Vec::new();
-        if let Some(((_, _, first), (_, _, second))) = first.zip(second) {
+        if let Some(((_, _, first, _), (_, _, second, _))) = first.zip(second) {
             differences.extend(diffs.of_values("planned", &first.planned, &second.planned));
             differences.extend(diffs.of("status", first.status, second.status));
             differences.extend(diffs.of_values("output", &json!(first.output), &json!(second.output)));
         }
-        let any = first.or(second).map_or(&Value::Null, |(_, _, step)| &step.planned["tool"]);
+        let any = first.or(second).map_or(&Value::Null, |(_, _, step, _)| &step.planned["tool"]);
         ComparedPair {
             asked: any.as_str().unwrap_or_default().to_owned(),
             same: first.is_some() && second.is_some() && differences.is_empty(),
