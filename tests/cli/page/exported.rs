@@ -31,6 +31,9 @@ fn exported_run_opens_from_the_disk_with_the_network_off() {
     tab.click("option", "replanner plan.2.1");
     tab.find("region", "replanner plan.2.1");
     tab.shows(&["Request", "Reply", "예시를 찾아라"]);
+    // A record says what it holds here as well.
+    tab.click("option", &tab.all("option", "#0")[0].name);
+    tab.shows(&["record #0, header"]);
     is_accessible(&tab, "exported run");
     tab.resize(360, 740);
     tab.fits();

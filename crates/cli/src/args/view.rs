@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 use super::StoreArgs;
 
 #[derive(Args)]
 pub struct CompareArgs {
     /// A run: a thread, such as demo or demo:2 for its second turn, a journal, or a fixture
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_parser = NonEmptyStringValueParser::new())]
     pub one: String,
     /// The other run; without it A is compared with its own replay under the present rules
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_parser = NonEmptyStringValueParser::new())]
     pub other: Option<String>,
     /// Replay A under this agent instead of the shipped one that it names
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "other")]
