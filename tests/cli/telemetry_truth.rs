@@ -58,10 +58,8 @@ fn tool_may_call_its_failure_open_and_keeps_its_span() {
     let (home, model) = (Home::new(), talkative());
     home.check(&["run", "--base-url", &model.url(), "--model", "m", "--journal", "run.jsonl", SUM], 0);
     let mut records = FileJournal::open(home.path("run.jsonl")).unwrap().records().unwrap();
-    let returned = |record: &Record| match record {
-        Record::Answered { event: Event::ToolReturned { .. }, .. } => true,
-        _ => false,
-    };
+    let returned =
+        |record: &Record| matches!(record, Record::Answered { event: Event::ToolReturned { .. }, .. });
     let at = records.iter().position(returned).unwrap();
     records.truncate(at + 1);
     if let Some(Record::Answered { event: Event::ToolReturned { outcome, .. }, .. }) = records.last_mut() {

@@ -110,6 +110,6 @@ mod tests {
             attributes.pop().unwrap().value
         };
         let found = [["", "large"], ["backup", "large"], ["", ""], ["", "unknown"]].map(port);
-        assert_eq!(found, [2, 3, 1, 1].map(|port| Value::I64(port)));
+        assert_eq!(found, [2, 3, 1, 1].map(Value::I64));
     }
 }
