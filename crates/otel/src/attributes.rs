@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use opentelemetry::{Array, KeyValue, StringValue, Value};
-use planwright::machine::{Event, Usage};
+use planwright::machine::{Event, TraceLine, Usage};
 use planwright::ports::ModelServer;
 
 /// The value of `gen_ai.provider.name` for a model that no server is known of: it runs in this process.
@@ -91,6 +91,48 @@ pub(crate) fn finish_reason(event: Option<&Event>) -> Option<Cow<'static, str>> 
 pub(crate) fn push_finish_reason(attributes: &mut Vec<KeyValue>, reason: Option<Cow<'static, str>>) {
     let reasons = reason.map(|reason| Array::String(vec![StringValue::from(reason)]));
     attributes.extend(reasons.map(|reasons| pair("gen_ai.response.finish_reasons", Value::Array(reasons))));
+}
+
+/// The event of the run's span that a trace line is; `content` says whether with what was said.
+pub(crate) fn event_of(line: &TraceLine, content: bool) -> Option<(&'static str, Vec<KeyValue>)> {
+    let said = |key, said: &str| content.then(|| text(key, said));
+    Some(match line {
+        TraceLine::ReplanTrigger { replan_count, reason, fix_hint } => {
+            let mut attributes = vec![count("planwright.replans", u64::from(*replan_count))];
+            attributes.extend(said("planwright.reason", reason));
+            attributes.extend(said("planwright.fix_hint", fix_hint));
+            ("planwright.replan", attributes)
+        }
+        TraceLine::Validate { verdict: Some(verdict), .. } => {
+            let mut attributes = vec![pair("planwright.verdict.ok", verdict.ok)];
+            attributes.extend(said("planwright.reason", &verdict.reason));
+            ("planwright.verdict", attributes)
+        }
+        TraceLine::Plan { ok, steps, .. } => {
+            let steps = steps.as_ref().map_or(0, |steps| steps.as_slice().len());
+            let attributes =
+                vec![pair("planwright.plan.ok", *ok), count("planwright.plan.steps", steps as u64)];
+            ("planwright.plan", attributes)
+        }
+        TraceLine::Repair { of, repair, error } => {
+            let mut attributes = vec![
+                text("planwright.phase", &of.to_string()),
+                count("planwright.repair", u64::from(*repair)),
+            ];
+            attributes.extend(said("planwright.reason", error));
+            ("planwright.repair", attributes)
+        }
+        TraceLine::Skip { step, tool, .. } => {
+            ("planwright.skip", vec![text("planwright.step", step), text("gen_ai.tool.name", tool)])
+        }
+        TraceLine::Decision { after, .. } => {
+            ("planwright.decision", vec![count("planwright.steps_done", u64::from(*after))])
+        }
+        TraceLine::Fallback { of, .. } => {
+            ("planwright.fallback", vec![text("planwright.role", &of.to_string())])
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

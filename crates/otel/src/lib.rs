@@ -15,7 +15,9 @@ mod export;
 mod messages;
 mod metrics;
 mod pipeline;
+mod run;
 mod sampling;
+mod sink;
 mod spans;
 mod telemetry;
 

@@ -1,0 +1,378 @@
+//! The state of a run while it is told: which effects are open, what they are nested in, and the spans that follow.
+
+use std::sync::Arc;
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{Event as SpanEvent, SpanKind, Status};
+
+use crate::attributes::{
+    Place, finish_reason, pair, push_finish_reason, push_server, push_usage, shared, text, time,
+};
+use crate::messages;
+use crate::metrics::Call;
+use crate::sampling::Sampler;
+use crate::sink::{Made, Sink, Traced};
+use planwright::machine::{EffectId, Event, State, Usage};
+use planwright::ports::{Answer, Beginning, Span};
+use planwright::prompt::{ModelRequest, RequestBody, TraceContext};
+use planwright::spec::RoleName;
+
+/// A run under way.
+pub(crate) struct Run {
+    traced: Traced,
+    thread: Option<Arc<str>>,
+    agent: Arc<str>,
+    model: Arc<str>,
+    servers: Vec<Place>,
+    attributes: Vec<KeyValue>,
+    began: u64,
+    /// The time of what is told, in milliseconds since 1970.
+    pub now: u64,
+    open: Vec<Open>,
+    nested: Vec<Nested>,
+    events: Vec<SpanEvent>,
+    usage: Usage,
+}
+
+/// An effect that is not answered yet.
+struct Open {
+    effect: EffectId,
+    /// The effect as a text.
+    id: Arc<str>,
+    agent: Arc<str>,
+    at: u64,
+    what: What,
+    attributes: Vec<KeyValue>,
+    events: Vec<SpanEvent>,
+}
+
+enum What {
+    /// The model that is asked, and the span around it: of a plan, or of an agent that does a step.
+    Model {
+        model: Arc<str>,
+        around: Option<&'static str>,
+    },
+    Tool(String),
+    Human,
+    Wait,
+}
+
+/// A step that an agent does with effects of its own.
+struct Nested {
+    /// The step as a text.
+    id: String,
+    agent: Arc<str>,
+    began: u64,
+    ended: u64,
+}
+
+/// The step that an effect or a step is nested in; empty for what the run itself asks.
+fn around(id: &str) -> &str {
+    id.rsplit_once('/').map_or("", |(around, _)| around)
+}
+
+/// What the id of the span around a model call follows from.
+fn id_around(id: &str) -> String {
+    ["around ", id].concat()
+}
+
+fn failed(class: &str) -> Status {
+    Status::error(class.to_owned())
+}
+
+impl Run {
+    /// A run that begins.
+    pub fn new(begins: Beginning<'_>, sampler: Sampler, content: bool) -> Self {
+        let span = TraceContext::of_run(begins.run, begins.parent);
+        let thread = Some(begins.thread).filter(|thread| !thread.is_empty()).map(Arc::from);
+        let (agent, model): (Arc<str>, Arc<str>) = (begins.spec.name.as_str().into(), begins.model.into());
+        let servers: Vec<Place> = begins.servers.iter().map(Place::from).collect();
+        let mut attributes = Vec::with_capacity(14);
+        attributes.push(pair("gen_ai.operation.name", "invoke_agent"));
+        attributes.push(shared("gen_ai.agent.name", &agent));
+        attributes.push(text("planwright.run", begins.run));
+        attributes.extend(thread.iter().map(|thread| shared("gen_ai.conversation.id", thread)));
+        if !begins.model.is_empty() {
+            attributes.push(shared("gen_ai.request.model", &model));
+        }
+        push_server(&mut attributes, &servers, ["", begins.model]);
+        if content {
+            let messages = serde_json::json!([{
+                "role": "user", "parts": [{"type": "text", "content": begins.question}],
+            }]);
+            attributes.push(text("gen_ai.input.messages", &messages.to_string()));
+        }
+        let (id, parent) = (begins.run.to_owned(), begins.parent.copied());
+        let sampled = sampler.samples(&span, begins.parent);
+        Run {
+            traced: Traced { id, span, parent, sampled },
+            thread,
+            agent,
+            model,
+            servers,
+            attributes,
+            began: begins.at,
+            now: begins.at,
+            open: Vec::new(),
+            nested: Vec::new(),
+            events: Vec::with_capacity(16),
+            usage: Usage::default(),
+        }
+    }
+
+    /// Adds an event to the run's span.
+    pub fn event(&mut self, name: &'static str, attributes: Vec<KeyValue>) {
+        self.events.push(SpanEvent::new(name, time(self.now), attributes, 0));
+    }
+
+    /// Begins the span of an effect.
+    pub fn ask(&mut self, span: Span<'_>, request: &RequestBody<'_>, content: bool) {
+        if self.open.iter().any(|open| open.effect == span.effect) {
+            return;
+        }
+        let id: Arc<str> = span.effect.to_string().into();
+        // The agents that the effect is nested in, and the steps that they do.
+        let (mut steps, mut asked) = (id.match_indices('/'), span.asked);
+        let mut agent = None;
+        while let (Some((end, _)), Some((name, rest))) = (steps.next(), asked.split_once('/')) {
+            (agent, asked) = (Some(name), rest);
+            if !self.nested.iter().any(|nested| nested.id == id[..end]) {
+                let (began, ended) = (span.at, span.at);
+                self.nested.push(Nested { id: id[..end].to_owned(), agent: name.into(), began, ended });
+            }
+        }
+        let agent = asked.strip_prefix("agent:").or(agent);
+        let agent = agent.map_or_else(|| Arc::clone(&self.agent), Arc::from);
+        let mut attributes = Vec::with_capacity(16);
+        let what = match request {
+            RequestBody::Model { role, request } => {
+                if content {
+                    attributes.extend(messages::of_request(request));
+                }
+                self.describe_model((*role, asked), request, &mut attributes)
+            }
+            RequestBody::Tool { tool, input, contract, .. } => {
+                attributes.push(pair("gen_ai.operation.name", "execute_tool"));
+                attributes.push(text("gen_ai.tool.name", tool));
+                attributes.push(pair("gen_ai.tool.type", "function"));
+                attributes.push(shared("gen_ai.tool.call.id", &id));
+                if content {
+                    attributes.push(text("gen_ai.tool.call.arguments", &input.to_string()));
+                    let description =
+                        contract.map(|contract| text("gen_ai.tool.description", &contract.description));
+                    attributes.extend(description);
+                }
+                What::Tool(tool.to_string())
+            }
+            RequestBody::Human { question, .. } => {
+                if content {
+                    attributes.push(text("planwright.human.question", question));
+                }
+                What::Human
+            }
+            _ => What::Wait,
+        };
+        attributes.push(shared("planwright.effect", &id));
+        let (effect, at) = (span.effect, span.at);
+        self.open.push(Open { effect, id, agent, at, what, attributes, events: Vec::new() });
+    }
+
+    fn describe_model(
+        &self,
+        (role, asked): (RoleName, &str),
+        request: &ModelRequest,
+        attributes: &mut Vec<KeyValue>,
+    ) -> What {
+        let frame = &request.frame;
+        let model = frame.model.as_deref().map_or_else(|| Arc::clone(&self.model), Arc::from);
+        attributes.push(pair("gen_ai.operation.name", "chat"));
+        if !model.is_empty() {
+            attributes.push(shared("gen_ai.request.model", &model));
+        }
+        attributes.push(pair("gen_ai.output.type", if frame.schema.is_some() { "json" } else { "text" }));
+        attributes.extend(frame.temperature.map(|degrees| pair("gen_ai.request.temperature", degrees)));
+        attributes.extend(frame.max_tokens.map(|most| pair("gen_ai.request.max_tokens", i64::from(most))));
+        attributes.push(text("planwright.role", asked));
+        let around = match role {
+            RoleName::Planner | RoleName::Replanner => Some("plan"),
+            RoleName::Agent => Some("invoke_agent"),
+            _ => None,
+        };
+        What::Model { model, around }
+    }
+
+    /// Ends the span of an effect.
+    pub fn answer(&mut self, sink: &Sink, span: Span<'_>, answer: Answer<'_>, event: Option<&Event>) {
+        let Some(at) = self.open.iter().position(|open| open.effect == span.effect) else { return };
+        // What is left open is finished in a later process, or not at all.
+        if answer.is_open {
+            return;
+        }
+        let mut open = self.open.swap_remove(at);
+        let steps = self
+            .nested
+            .iter_mut()
+            .filter(|nested| open.id.strip_prefix(&*nested.id).is_some_and(|rest| rest.starts_with('/')));
+        steps.for_each(|nested| nested.ended = nested.ended.max(span.at));
+        let mut attributes = std::mem::take(&mut open.attributes);
+        if sink.content {
+            attributes.extend(event.and_then(messages::of_answer));
+        }
+        let error = answer.failure.map(|class| class.replace(' ', "_"));
+        attributes.extend(error.as_deref().map(|class| text("error.type", class)));
+        attributes.extend(self.thread.iter().map(|thread| shared("gen_ai.conversation.id", thread)));
+        attributes.push(shared("gen_ai.agent.name", &open.agent));
+        let status = error.as_deref().map_or(Status::Unset, failed);
+        let times = [open.at, span.at];
+        let name = match &open.what {
+            What::Model { model, .. } => {
+                let measured = self.describe_answer(&mut attributes, model, answer, event);
+                if let Some(metrics) = sink.metrics() {
+                    metrics.measure(&Call { error: error.as_deref(), ..measured }, &attributes);
+                }
+                ["chat ", model].concat()
+            }
+            What::Tool(tool) => ["execute_tool ", tool].concat(),
+            What::Human => {
+                if let Some(Event::HumanAnswered { answer, .. }) = event {
+                    attributes.push(pair("planwright.human.kind", answer.kind()));
+                }
+                "planwright.human".to_owned()
+            }
+            What::Wait => "planwright.wait".to_owned(),
+        };
+        let kind = match open.what {
+            What::Model { .. } => SpanKind::Client,
+            _ => SpanKind::Internal,
+        };
+        let (of, within, events) = (&*open.id, around(&open.id), open.events);
+        let What::Model { around: Some(operation), .. } = open.what else {
+            return sink
+                .finish(&self.traced, Made { of, within, name, kind, times, attributes, events, status });
+        };
+        let outer = id_around(of);
+        let made = Made { of, within: &outer, name, kind, times, attributes, events, status: status.clone() };
+        sink.finish(&self.traced, made);
+        let mut attributes = Vec::with_capacity(6);
+        attributes.push(pair("gen_ai.operation.name", operation));
+        attributes.push(shared("gen_ai.agent.name", &open.agent));
+        push_server(&mut attributes, &self.servers, ["", &self.model]);
+        attributes.extend(error.map(|class| pair("error.type", class)));
+        let (name, kind, events) = ([operation, " ", &*open.agent].concat(), SpanKind::Internal, Vec::new());
+        sink.finish(&self.traced, Made { of: &outer, within, name, kind, times, attributes, events, status });
+    }
+
+    /// What is known of a model call once it is answered.
+    fn describe_answer<'a>(
+        &mut self,
+        attributes: &mut Vec<KeyValue>,
+        model: &'a str,
+        answer: Answer<'a>,
+        event: Option<&'a Event>,
+    ) -> Call<'a> {
+        let (answered, server) = match event {
+            Some(Event::ModelReplied { reply, .. }) => (&*reply.model, &*reply.server),
+            Some(Event::ModelFailed { failure, .. }) => (&*failure.model, ""),
+            _ => ("", ""),
+        };
+        push_server(attributes, &self.servers, [server, model]);
+        if !answered.is_empty() {
+            attributes.push(text("gen_ai.response.model", answered));
+        }
+        push_finish_reason(attributes, finish_reason(event));
+        if answer.cached {
+            attributes.push(pair("planwright.cached", true));
+        }
+        let usage = answer.usage.unwrap_or_default();
+        push_usage(attributes, usage);
+        self.usage.add(usage);
+        let (duration, cached) = (answer.duration, answer.cached);
+        Call { model, answered, usage, duration, cached, error: None }
+    }
+
+    /// Adds an event to the span of an effect that is not answered yet.
+    pub fn event_within(&mut self, span: Span<'_>, name: &'static str, attributes: Vec<KeyValue>) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.effect == span.effect) {
+            open.events.push(SpanEvent::new(name, time(span.at), attributes, 0));
+        }
+    }
+
+    /// Ends what nested runs did, which ends with the step that they are nested in.
+    pub fn finish_step(&mut self, sink: &Sink, effect: EffectId, has_failed: bool) {
+        let step = (!self.nested.is_empty()).then(|| effect.to_string());
+        if let Some(step) = step.filter(|step| !step.contains('/')) {
+            self.end_nested(sink, &step, has_failed);
+        }
+    }
+
+    /// Ends a step that an agent did, and those nested in it.
+    fn end_nested(&mut self, sink: &Sink, step: &str, has_failed: bool) {
+        let is_in = |nested: &Nested| {
+            nested.id.strip_prefix(step).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        for Nested { id, agent, began, ended } in
+            self.nested.extract_if(.., |nested| is_in(nested)).collect::<Vec<_>>()
+        {
+            let mut attributes =
+                vec![pair("gen_ai.operation.name", "invoke_agent"), shared("gen_ai.agent.name", &agent)];
+            push_server(&mut attributes, &self.servers, ["", &self.model]);
+            attributes.push(text("planwright.effect", &id));
+            let has_failed = has_failed && id == step;
+            attributes.extend(has_failed.then(|| pair("error.type", "step_failed")));
+            let made = Made {
+                of: &id,
+                within: around(&id),
+                name: ["invoke_agent ", &agent].concat(),
+                kind: SpanKind::Internal,
+                times: [began, ended],
+                attributes,
+                events: Vec::new(),
+                status: if has_failed { failed("step_failed") } else { Status::Unset },
+            };
+            sink.finish(&self.traced, made);
+        }
+    }
+
+    /// Ends the run's span, and with it what is nested and still open.
+    pub fn end(&mut self, sink: &Sink, status: Status, more: Vec<KeyValue>) {
+        for step in self.nested.iter().map(|nested| nested.id.clone()).collect::<Vec<_>>() {
+            self.end_nested(sink, &step, false);
+        }
+        let mut attributes = std::mem::take(&mut self.attributes);
+        push_usage(&mut attributes, self.usage);
+        attributes.extend(more);
+        let made = Made {
+            of: "",
+            within: "",
+            name: ["invoke_agent ", &self.agent].concat(),
+            kind: SpanKind::Internal,
+            times: [self.began, self.now],
+            attributes,
+            events: std::mem::take(&mut self.events),
+            status,
+        };
+        sink.finish(&self.traced, made);
+    }
+
+    /// Ends the run's span with what the run ended in, or why it stopped.
+    pub fn stop(&mut self, sink: &Sink, state: &State, failure: Option<&str>) {
+        let (status, mut more) = match (state.error(), failure) {
+            (Some(error), _) => {
+                let code = error.code.to_string();
+                (failed(&code), vec![pair("error.type", code)])
+            }
+            (None, Some(cause)) => {
+                let cause = cause.replace(' ', "_");
+                (failed(&cause), vec![pair("error.type", cause)])
+            }
+            (None, None) => (Status::Unset, Vec::new()),
+        };
+        if let Some(answer) = state.answer().filter(|_| sink.content) {
+            let messages = serde_json::json!([{
+                "role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop",
+            }]);
+            more.push(text("gen_ai.output.messages", &messages.to_string()));
+        }
+        self.end(sink, status, more);
+    }
+}
