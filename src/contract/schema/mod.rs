@@ -1,6 +1,6 @@
 //! JSON schema: what a declaration may say, and whether a value conforms to it.
 //!
-//! The keywords are those of drafts 7 to 2020-12 but for dynamic references: [`keywords`] lists them. References
+//! The keywords are those of drafts 7 to 2020-12 but for dynamic references: `keywords.rs` lists them. References
 //! point into the schema itself; nothing is ever fetched. What the drafts call annotations (`format` too) asserts
 //! nothing. A schema that uses something which is not checked here is refused when it is loaded, so nothing is ever
 //! half checked.
