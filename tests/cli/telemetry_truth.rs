@@ -79,6 +79,7 @@ fn number_share_or_certificate_that_does_not_read_is_told_and_not_replaced() {
     home.check(&["run", "--thread", "t", SUM], 0);
     for (name, value, found) in [
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "expected milliseconds, found \"10s\""),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "3000000000", "expected at most 1048576 spans, found 3000000000"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "expected a number of spans, found \"many\""),
         ("OTEL_TRACES_SAMPLER", "some", "expected always_on, always_off or traceidratio"),
         ("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem", "none.pem: expected certificates in PEM"),

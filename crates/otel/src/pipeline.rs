@@ -15,6 +15,8 @@ use crate::metrics::Metrics;
 
 /// How many spans wait to be sent, unless `OTEL_BSP_MAX_QUEUE_SIZE` says.
 const QUEUE: usize = 2_048;
+/// The longest queue. Its room is taken at once.
+const MAX_QUEUE: usize = 1 << 20;
 
 /// From finished spans to the collector.
 pub(crate) struct Pipeline {
@@ -40,6 +42,10 @@ impl Pipeline {
         let mut exporter = Counted { exporter, counts: Arc::clone(&counts) };
         exporter.set_resource(&resource);
         let most = number("OTEL_BSP_MAX_QUEUE_SIZE", "a number of spans")?.unwrap_or(QUEUE);
+        if most > MAX_QUEUE {
+            let problem = format!("expected at most {MAX_QUEUE} spans, found {most}");
+            return Err(format!("OTEL_BSP_MAX_QUEUE_SIZE: {problem}"));
+        }
         // Its own queue is as long, and never full: what does not fit is counted before.
         let spans = BatchSpanProcessor::new(exporter, BatchConfig::default());
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
