@@ -44,7 +44,7 @@ impl Agent {
         &self.compiled
     }
 
-    /// The same models, tools and people under another spec.
+    /// An agent with the models, tools and people of this one under another spec.
     ///
     /// # Errors
     /// What [`Spec::check`] refuses, and a spec that holds a key of theirs.

@@ -92,8 +92,8 @@ pub struct ToolOutput {
     pub text: String,
     /// Where it comes from; an answer names these.
     pub sources: Vec<Source>,
-    /// The same as data, if its contract declares an [`output`](ToolContract::output): later steps may refer to
-    /// parts of it. No longer as JSON than the text may be.
+    /// What the text says as data, if the tool's contract declares an [`output`](ToolContract::output): later steps
+    /// may refer to parts of it. As JSON it is no longer than the text may be.
     pub data: Option<Value>,
 }
 

@@ -92,3 +92,19 @@ fn number_share_or_certificate_that_does_not_read_is_told_and_not_replaced() {
     check(&mut export, "", 2).complains(&["expected certificates in PEM"]);
     assert_eq!(spans(&collector).len(), 0);
 }
+
+#[test]
+fn each_signal_is_turned_off_alone_and_the_service_is_called_what_its_variable_says() {
+    let (home, collector) = (Home::new(), collector());
+    let mut program = traced(&home, &collector);
+    program.env("OTEL_TRACES_EXPORTER", "none").args(["run", SUM]);
+    check(&mut program, "", 0);
+    assert_eq!((spans(&collector).len(), bodies(&collector, "/v1/metrics").len()), (0, 1));
+    let mut program = traced(&home, &collector);
+    program.env("OTEL_METRICS_EXPORTER", "none").env("OTEL_SERVICE_NAME", "이름");
+    check(program.env("OTEL_RESOURCE_ATTRIBUTES", "service.name=other").args(["run", SUM]), "", 0);
+    assert_eq!(bodies(&collector, "/v1/metrics").len(), 1);
+    let sent = bodies(&collector, "/v1/traces").concat();
+    let holds = |text: &str| sent.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("이름") && !holds("other"));
+}

@@ -91,7 +91,7 @@ impl ClientHandler for Client {
         self.signs.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    #[allow(deprecated, reason = "servers send it all the same")]
+    #[expect(deprecated, reason = "servers send it all the same")]
     async fn on_logging_message(
         &self,
         said: rmcp::model::LoggingMessageNotificationParam,

@@ -108,6 +108,10 @@ pub(crate) fn open_metrics(client: Client) -> Result<opentelemetry_otlp::MetricE
 
 /// What all that is exported is said to come from.
 pub(crate) fn resource() -> Resource {
+    // The variable goes before an attribute of that name.
+    if let Some(name) = variable("OTEL_SERVICE_NAME") {
+        return Resource::builder().with_service_name(name).build();
+    }
     let found = Resource::builder().build();
     let name = found.get(&"service.name".into()).map(|name| name.to_string()).unwrap_or_default();
     match name.is_empty() || name.starts_with("unknown_service") {

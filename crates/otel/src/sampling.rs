@@ -17,6 +17,9 @@ impl Sampler {
     /// Everything is recorded.
     pub const ALL: Sampler = Sampler { by_parent: false, share: 1.0 };
 
+    /// Nothing is recorded.
+    pub const NONE: Sampler = Sampler { by_parent: false, share: 0.0 };
+
     /// The sampler of the environment; what the conventions have as the usual one where it names none.
     ///
     /// # Errors

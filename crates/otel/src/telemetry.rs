@@ -34,10 +34,10 @@ impl Telemetry {
             find(signal, "ENDPOINT").is_some()
                 && variable(&format!("OTEL_{signal}_EXPORTER")).is_none_or(|name| name != "none")
         };
-        if is_off || !sends("TRACES") {
+        if is_off || !(sends("TRACES") || sends("METRICS")) {
             return Ok(None);
         }
-        let sampler = Sampler::from_env()?;
+        let sampler = if sends("TRACES") { Sampler::from_env()? } else { Sampler::NONE };
         let pipeline = Arc::new(Pipeline::open(sends("METRICS"))?);
         Ok(Some(Telemetry { pipeline, sampler, content: captures_content() }))
     }
