@@ -57,7 +57,7 @@ fn listing_lines(listed: &[McpListing]) -> Vec<String> {
         listing.tools.iter().zip(&listing.used).map(|((tool, contract), used)| match contract {
             Ok(contract) => {
                 let used = if *used { "" } else { "not used: " };
-                let approval = if contract.needs_approval { ", approval" } else { "" };
+                let approval = if contract.needs_approval { ", asks under \"risky\"" } else { "" };
                 let once = if contract.happens_once() { ", once" } else { "" };
                 let about = contract.description.lines().next().unwrap_or_default();
                 let effect = format!("{}{once}{approval}", contract.effect);
