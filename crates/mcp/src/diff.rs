@@ -1,7 +1,6 @@
 //! How two texts differ, for people.
 
-use std::collections::BTreeSet;
-
+use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 use planwright::contract::{excerpt, sanitize};
 
 /// Most lines of a difference.
@@ -9,23 +8,20 @@ const MAX_LINES: usize = 60;
 /// Most characters of one of its lines.
 const MAX_CHARS: usize = 400;
 
-/// The lines that only one of two texts has, those of the first behind `-` and those of the second behind `+`.
-/// Characters that do not show are written as their numbers. If the texts differ and no line does, one line says so.
+/// The lines that two texts do not share, those of the first behind `-` and those of the second behind `+`. Characters
+/// that do not show are written as their numbers. If the texts differ and no line does, one line says so.
 pub fn diff_lines(before: &str, after: &str) -> Vec<String> {
-    let is_same = before == after;
-    let lines = |text: &str| sanitize(text).lines().map(str::to_owned).collect::<Vec<_>>();
-    let (before, after) = (lines(before), lines(after));
-    let only = |sign: char, these: &[String], others: &[String]| {
-        let others: BTreeSet<&String> = others.iter().collect();
-        let mine = these.iter().filter(|line| !others.contains(line));
-        mine.map(|line| format!("{sign} {}", excerpt(line, MAX_CHARS))).collect::<Vec<_>>()
-    };
-    let mut diff = only('-', &before, &after);
-    diff.extend(only('+', &after, &before));
-    if diff.is_empty() && !is_same {
-        diff.push(
-            "the same lines, but for their order, their number or characters that do not show".to_owned(),
-        );
+    let shown = [before, after].map(|text| sanitize(text).into_owned() + "\n");
+    let lines = InternedInput::new(shown[0].as_str(), shown[1].as_str());
+    let printer = BasicLineDiffPrinter(&lines.interner);
+    let mut config = UnifiedDiffConfig::default();
+    config.context_len(0);
+    let changes = Diff::compute(Algorithm::Myers, &lines).unified_diff(&printer, config, &lines).to_string();
+    let changes = changes.lines().filter(|line| line.starts_with(['-', '+']));
+    let mut diff: Vec<String> =
+        changes.map(|line| format!("{} {}", &line[..1], excerpt(&line[1..], MAX_CHARS))).collect();
+    if diff.is_empty() && before != after {
+        diff.push("the same lines, but for characters that do not show".to_owned());
     }
     if diff.len() > MAX_LINES {
         let left_out = diff.len() - MAX_LINES;
