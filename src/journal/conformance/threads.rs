@@ -77,7 +77,7 @@ fn header_of_another_thread_or_turn_is_refused_and_nothing_is_written(open: Open
 }
 
 /// Names that a careless store takes for one another, or for a path or a pattern.
-const NAMES: &str = "a|A|a.|aa|ab|a%|a_|a*|a/b|../a|..|.|a'b|a\"b|a;--|=a|a b|\\a|보고서|보고서-1|보고서-10|각|\
+const NAMES: &str = "a|A|a.|aa|ab|a%|a_|a*|a/b|../a|...|.a|a'b|a\"b|a;--|=a|a b|\\a|보고서|보고서-1|보고서-10|각|\
      \u{1100}\u{1161}\u{11a8}|con.jsonl";
 
 fn threads_are_told_apart_by_their_whole_names(open: Open<'_>) {
