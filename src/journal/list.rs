@@ -83,6 +83,18 @@ impl RunStatus {
         }
     }
 
+    /// What it says in words: the answer, what is asked, or what is wrong.
+    pub fn text(&self) -> &str {
+        match self {
+            RunStatus::Unfinished => "",
+            RunStatus::Waiting { question, .. } => question,
+            RunStatus::InDoubt { tool, .. } => tool,
+            RunStatus::Done { answer } => answer,
+            RunStatus::Failed { error, .. } => error,
+            RunStatus::Damaged { problem } => problem,
+        }
+    }
+
     /// Whether the run has ended.
     pub fn has_ended(&self) -> bool {
         matches!(self, RunStatus::Done { .. } | RunStatus::Failed { .. })
@@ -153,6 +165,9 @@ pub struct Listed {
     pub updated: u64,
     /// Whether a writer has it now.
     pub running: bool,
+    /// The thread that it is a fork of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<String>,
     /// The status of the last turn.
     #[serde(flatten)]
     pub status: RunStatus,

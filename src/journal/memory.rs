@@ -159,9 +159,9 @@ impl Thread {
     }
 
     fn list(&self, id: &ThreadId) -> Listed {
-        let question = match self.turns.first().and_then(|turn| turn.first()) {
-            Some(Record::Header(header)) => header.input.question.as_str(),
-            _ => "",
+        let (question, origin) = match self.turns.first().and_then(|turn| turn.first()) {
+            Some(Record::Header(header)) => (header.input.question.as_str(), header.origin.as_ref()),
+            _ => ("", None),
         };
         Listed {
             thread: id.clone(),
@@ -170,6 +170,7 @@ impl Thread {
             created: self.created,
             updated: self.updated,
             running: self.lease.is_some(),
+            forked_from: origin.map(|origin| origin.thread.clone()),
             status: self.last_status().cloned().unwrap_or(RunStatus::Unfinished),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{JournalError, Listed, Query, Record, RunStatus, ThreadId};
+use super::{Header, JournalError, Listed, Query, Record, RunStatus, ThreadId};
 
 /// The journal of one run. An append costs the same for the thousandth record as for the first.
 pub trait Journal {
@@ -180,6 +180,18 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`StoreError::NoThread`], [`StoreError::NoTurn`], and a [`JournalError`] that names what does not read.
     fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError>;
+
+    /// The header of a turn, which is its first record.
+    ///
+    /// # Errors
+    /// Those of [`records`](Store::records).
+    fn header(&self, thread: &ThreadId, turn: u32) -> Result<Header, StoreError> {
+        let place = || format!("thread {thread}, turn {}", turn + 1);
+        match self.records(thread, turn)?.into_iter().next() {
+            Some(Record::Header(header)) => Ok(*header),
+            _ => Err(JournalError::damaged(place(), "it has no header").into()),
+        }
+    }
 
     /// Lists threads, with the statuses that were set last.
     ///

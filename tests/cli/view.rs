@@ -148,6 +148,15 @@ fn what_is_untrusted_is_marked_from_the_call_to_the_step_that_reads_it() {
 }
 
 #[test]
+fn step_that_was_written_after_untrusted_text_was_read_is_marked_alone() {
+    let view = fixture("orchestrated/searched_again.json");
+    let marked: Vec<_> = view.runs[0].steps.iter().map(|step| (&*step.id, step.plan_untrusted)).collect();
+    assert_eq!(marked, [("step_1", false), ("added_2_1", true)]);
+    let edited = fixture("orchestrated/collaborating_first.json");
+    assert!(edited.runs[0].steps.iter().all(|step| !step.plan_untrusted), "nothing was read by then");
+}
+
+#[test]
 fn what_a_tainted_run_said_is_untrusted_outside_of_it_too() {
     let (mut replies, mut nested) = (0, 0);
     for (place, fixture) in fixtures() {

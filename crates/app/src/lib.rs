@@ -39,7 +39,7 @@ pub use settings::{IndexProgress, Settings, configured_keys};
 pub use spending::{Spending, SpendingBy, SpendingLine, SpendingReport, Spent};
 pub use spool::Spool;
 pub use steps::{plan_json, report_text, results_text, step_text, trace_line_json};
-pub use store::{StorePlace, StoredThread, ThreadsPage, list_page, new_thread_id, shell_word};
+pub use store::{StorePlace, StoredThread, ThreadsPage, list_page, new_thread_id, search_page, shell_word};
 pub use turn::{RecordLine, ShownThread, ShownTurn, answer_line, make_fixture_of};
 pub use view::*;
 pub use waiting::{WaitingPage, WaitingRun};

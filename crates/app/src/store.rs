@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::config::{ConfigFile, Mode, user_folder, variable};
 use crate::error::{Error, Result};
-use planwright::driver::Threads;
+use planwright::driver::{MAX_TURNS, Threads};
 use planwright::journal::system::{create_private_folder, random_id};
 use planwright::journal::{
-    Cursor, Durability, Folded, JournalErrorKind, Listed, MemoryStore, Query, Record, StoreError, ThreadId,
+    Cursor, Durability, Folded, Header, JournalErrorKind, Listed, MemoryStore, Query, Record, StoreError,
+    ThreadId,
 };
 use planwright_sqlite::SqliteStore;
 
@@ -179,6 +180,66 @@ pub fn list_page(
     listed.truncate(limit);
     let last = listed.last().filter(|_| more).map(|last| last.cursor(order));
     Ok((listed, last.map(|Cursor { at, thread }| format!("{at}:{thread}"))))
+}
+
+/// The most turns that one search looks at. What is behind them is of the page that follows.
+const MOST_SEARCHED: u32 = 5_000;
+const SEARCHED_AT_ONCE: usize = 250;
+
+/// A page of the threads that say all of these words, whole or in part and in any case: in their names, in their first
+/// question, in what their last turn came to, in the questions of their last turns, or in what those remember.
+///
+/// # Errors
+/// Those of [`list_page`].
+pub fn search_page(
+    threads: &Threads,
+    query: &Query,
+    words: &str,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<(Vec<Listed>, Option<String>)> {
+    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    if words.is_empty() {
+        return list_page(threads, query.clone(), after, limit);
+    }
+    let (mut found, mut next, mut left) = (Vec::new(), after.map(str::to_owned), MOST_SEARCHED);
+    // The store is let go of in between: others want to write.
+    loop {
+        let (page, further) = list_page(threads, query.clone(), next.as_deref(), SEARCHED_AT_ONCE)?;
+        for listed in page {
+            let Cursor { at, thread } = listed.cursor(query.order);
+            left = left.saturating_sub(listed.turns.min(MAX_TURNS as u32));
+            if says(threads, &listed, words.clone()) {
+                found.push(listed);
+            }
+            if found.len() == limit || left == 0 {
+                return Ok((found, Some(format!("{at}:{thread}"))));
+            }
+        }
+        if further.is_none() {
+            return Ok((found, None));
+        }
+        next = further;
+    }
+}
+
+/// Whether a thread says all of these words. What does not read says nothing.
+fn says(threads: &Threads, listed: &Listed, mut words: Vec<String>) -> bool {
+    let mut look = |text: &str| {
+        let text = text.to_lowercase();
+        words.retain(|word| !text.contains(&**word));
+        words.is_empty()
+    };
+    if [listed.thread.as_str(), &listed.title, listed.status.text()].into_iter().any(&mut look) {
+        return true;
+    }
+    let turns = (0..listed.turns).rev().take(MAX_TURNS);
+    turns.filter_map(|turn| threads.store().header(&listed.thread, turn).ok()).any(
+        |Header { input, .. }| {
+            let said = input.history.iter().map(|turn| &*turn.content);
+            said.chain([&*input.question]).any(&mut look)
+        },
+    )
 }
 
 /// A thread in a store.

@@ -1,5 +1,7 @@
 // The service's HTTP interface: requests with the key, problems as errors, and whether the service is reached.
 
+import { scrollRests } from "./dom.js";
+
 const KEY = "planwright.key";
 
 // What the service answered that is not success: its problem (RFC 9457).
@@ -163,6 +165,7 @@ export function poll(work, every) {
   const abort = new AbortController();
   const run = async () => {
     while (!isOver) {
+      await scrollRests();
       if (!document.hidden) await work(abort.signal).catch(() => {});
       await pause(every);
     }

@@ -6,7 +6,7 @@ import { announce, bdi, block, h, keep, missing, newId, parts, show, sureButton,
 import { duration, statusWord } from "./format.js";
 import { personPanel, replacePanel } from "./person.js";
 import { follow } from "./stream.js";
-import { onStatus, statusChip, threadAddress } from "./threads.js";
+import { forkedFrom, onStatus, statusChip, threadAddress } from "./threads.js";
 
 // The events after which the thread is read anew.
 const TURNING = ["thread", "question", "answer", "error", "end", "cut", "missing"];
@@ -27,7 +27,7 @@ export function showChat(main, thread) {
     const items = [...state.turns, ...(state.sent ? [state.sent] : [])];
     keep(
       turns,
-      items.map(({ turn, question, status, result, problem: unread, agent, tainted }) => ({
+      items.map(({ turn, question, status, result, problem: unread, agent, tainted, origin }) => ({
         turn,
         question,
         status,
@@ -35,6 +35,7 @@ export function showChat(main, thread) {
         unread,
         agent,
         tainted,
+        origin,
       })),
       (item) => item.turn,
       (item) => turnItem(thread, item),
@@ -149,7 +150,7 @@ function newsOf({ result, open, status }) {
   return `The turn is ${statusWord(status)}`;
 }
 
-function turnItem(thread, { turn, question, status, result, unread, agent, tainted }) {
+function turnItem(thread, { turn, question, status, result, unread, agent, tainted, origin }) {
   return h(
     "li",
     { class: "turn" },
@@ -168,6 +169,7 @@ function turnItem(thread, { turn, question, status, result, unread, agent, taint
       { class: "row quiet" },
       statusChip(status),
       agent ? h("span", null, bdi(agent, 60)) : null,
+      origin ? forkedFrom(origin) : null,
       status === "unsent" ? null : h("a", { href: threadAddress(thread, turn) }, `Look at the run of turn ${turn}`),
     ),
   );

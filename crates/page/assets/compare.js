@@ -8,7 +8,7 @@ import { count, duration, many, money } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
 import { phaseGraph } from "./graph.js";
-import { statusChip, threadAddress, threadLink } from "./threads.js";
+import { forkedFrom, statusChip, threadAddress, threadLink } from "./threads.js";
 
 // Shows two turns, a turn beside its replay, or asks which.
 export function showCompare(main, threadA = "", turnA = "", threadB = "", turnB = "") {
@@ -32,10 +32,24 @@ export function showCompare(main, threadA = "", turnA = "", threadB = "", turnB 
     const shown = await (isReplay ? replayed() : two());
     if (!state.isOver) place.replaceChildren(...comparePage(...shown));
   };
-  if (threadA && threadB) read().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
+  const lacks = lacking(threadA, threadB);
+  if (lacks) problem.replaceWith(lacks);
+  else read().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
   return () => {
     state.isOver = true;
   };
+}
+
+// What an address does not say yet, in words; nothing where it names both.
+function lacking(a, b) {
+  if (a && b) return null;
+  const rest = "give a thread and a turn of it, or choose the replay of the first";
+  const words = a
+    ? ["Compare ", bdi(a, 80), ` with what? For the other one ${rest}.`]
+    : b
+      ? ["Compare what with ", bdi(b, 80), "? For the first one give a thread and a turn of it."]
+      : [`Compare which two? For each one ${rest}.`];
+  return h("p", { class: "quiet", role: "status" }, words);
 }
 
 // Which two turns.
@@ -176,7 +190,12 @@ function rowsView(label, rows, parting, sideOf, views, names) {
   const place = h("div", { class: "stack" });
   const sides = (row) => [row.a, row.b].map((side, at) => (side ? sideOf(views[at], side, row) : null));
   const list = longList(label, {
-    draw: (at) => line(rows[at], at === parting, sides(rows[at]), names),
+    line: () => {
+      const cells = [h("span"), h("span"), h("span")];
+      const fill = (at) =>
+        line(rows[at], at === parting, sides(rows[at]), names).forEach((cell, nth) => cells[nth].replaceChildren(cell));
+      return { cells, fill };
+    },
     open: (at) => {
       place.replaceChildren(detail(rows[at], sides(rows[at]), names, views));
       place.querySelector("h3").focus({ preventScroll: true });
@@ -215,6 +234,7 @@ function head(name, view) {
         : null,
       statusChip(view.status),
     ),
+    view.origin ? h("p", null, forkedFrom(view.origin)) : null,
     h("p", null, bdi(view.question, 400)),
     view.result ? h("p", { class: "quiet" }, tag(view.tainted), bdi(view.result, 400)) : null,
   );
@@ -250,7 +270,7 @@ function planText(view) {
 }
 
 function line(row, isParting, sides, names) {
-  const draw = (side) => (side ? h("span", null, side.name) : h("span", { class: "quiet" }, "—"));
+  const draw = (side) => h("span", { class: side ? null : "quiet" }, side?.name ?? "—");
   const words = !row.b
     ? `only in the ${names[0].toLowerCase()}`
     : !row.a

@@ -48,9 +48,23 @@ export function escaped(json) {
 
 // A short text of somebody else, such as a name: on one line, isolated, in its own direction.
 export function bdi(text, most = 200) {
+  return h("bdi", { dir: "auto" }, shortParts(text, most));
+}
+
+// The same as children of an element.
+export function shortParts(text, most = 200) {
   const whole = String(text ?? "");
   const shown = whole.length > most ? `${whole.slice(0, most)}…` : whole;
-  return h("bdi", { dir: "auto" }, parts(shown.replace(/\s+/g, " ")));
+  return parts(shown.replace(/\s+/g, " "));
+}
+
+// Writes children into an element in place of what is there. One text takes the place of another without a new node.
+export function write(element, ...children) {
+  const [child, ...further] = children;
+  const { firstChild: there } = element;
+  const isText = typeof child === "string" && !further.length && there?.nodeType === Node.TEXT_NODE && !there.nextSibling;
+  if (!isText) element.replaceChildren(...children);
+  else if (there.data !== child) there.data = child;
 }
 
 // How much of a long text is shown before it is asked for.
@@ -170,6 +184,15 @@ export function liveRegion() {
 // Tells a screen reader something, once.
 export function announce(text) {
   if (live.textContent !== text) live.textContent = text;
+}
+
+let scrolled = -Infinity;
+document.addEventListener("scroll", () => (scrolled = performance.now()), { capture: true, passive: true });
+
+// Waits until nobody scrolls, for a few seconds at most: what is read anew then disturbs no scroll.
+export async function scrollRests() {
+  const began = performance.now();
+  while (performance.now() < Math.min(scrolled + 250, began + 5000)) await new Promise((on) => setTimeout(on, 100));
 }
 
 // A button for what cannot be taken back. The second press counts, once there was time to read the question.

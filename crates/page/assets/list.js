@@ -1,5 +1,5 @@
-// A long list of lines of one height, of which those are drawn that are in view. One stop for the Tab key; arrows move,
-// Enter opens.
+// A long list of lines of one height, of which those are drawn that are in view: what goes out of it at one end comes in
+// at the other, filled anew. One stop for the Tab key; arrows move, Enter opens.
 
 import { h, newId } from "./dom.js";
 
@@ -9,56 +9,53 @@ const HEIGHT = 36;
 const BESIDE = 12;
 const REST = 80;
 
-// A list of this name. `draw` gives the children of an item's line, and `open` is called with an item that is chosen.
-export function longList(label, { draw, open }) {
+// A list of this name. `line` makes the cells of a line and what fills them with an item, and `open` is called with an
+// item that is chosen.
+export function longList(label, { line, open }) {
   const id = newId("list");
   const space = h("div", { class: "list-space", role: "presentation" });
   const node = h("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": label, id }, space);
-  const state = { items: [], chosen: -1, first: -1, last: -1, top: 0 };
-  const line = (at) => {
-    const item = state.items[at];
-    const isChosen = at === state.chosen;
-    const made = h(
-      "div",
-      {
-        role: "option",
-        id: `${id}-${at}`,
-        class: "list-line",
-        "aria-selected": String(isChosen),
-        "aria-setsize": state.items.length,
-        "aria-posinset": at + 1,
-        onclick: () => choose(at, true),
-      },
-      draw(item),
-    );
-    made.style.top = `${at * HEIGHT}px`;
+  const state = { items: [], chosen: -1, first: 0, top: 0, high: 400, lines: [] };
+  const makeLine = () => {
+    const { cells, fill } = line();
+    const made = { at: -1, fill, node: h("div", { role: "option", class: "list-line" }, cells) };
+    made.node.addEventListener("click", () => choose(made.at, true));
+    space.append(made.node);
     return made;
+  };
+  const fillLine = (made, at) => {
+    made.at = at;
+    made.node.id = `${id}-${at}`;
+    made.node.style.top = `${at * HEIGHT}px`;
+    const [size, place] = [state.items.length, at + 1];
+    const says = { "aria-selected": at === state.chosen, "aria-setsize": size, "aria-posinset": place };
+    Object.entries(says).forEach(([name, value]) => made.node.setAttribute(name, value));
+    made.fill(state.items[at]);
+  };
+  // Has the lines that go out of view stand where others come into it, so that those that stay are not touched.
+  const turn = (by) => {
+    const { lines } = state;
+    if (Math.abs(by) >= lines.length) return;
+    for (let left = by; left > 0; left -= 1) space.append(lines[lines.push(lines.shift()) - 1].node);
+    for (let left = by; left < 0; left += 1) {
+      lines.unshift(lines.pop());
+      space.prepend(lines[0].node);
+    }
   };
   const paint = (isForced) => {
     state.isToPaint = false;
-    const [top, high] = [node.scrollTop, node.clientHeight || 400];
-    const isFar = Math.abs(top - state.top) > high;
-    state.top = top;
+    const { top, high, lines } = Object.assign(state, { before: state.top, top: node.scrollTop });
+    const isFar = Math.abs(top - state.before) > high;
     clearTimeout(state.rests);
     if (isFar) state.rests = setTimeout(() => paint(false), REST);
     const beside = isFar ? 0 : BESIDE;
     const first = Math.max(0, Math.floor(top / HEIGHT) - beside);
     const last = Math.min(state.items.length, Math.ceil((top + high) / HEIGHT) + beside);
-    if (!isForced && first === state.first && last === state.last) return;
-    if (isForced) space.replaceChildren();
-    const drawn = new Map([...space.children].map((child) => [Number(child.dataset.at), child]));
-    drawn.forEach((child, at) => (at < first || at >= last) && child.remove());
-    // What is in view already stays where it is.
-    for (let at = last - 1, after = null; at >= first; at -= 1) {
-      let made = drawn.get(at);
-      if (!made) {
-        made = line(at);
-        made.dataset.at = at;
-        space.insertBefore(made, after);
-      }
-      after = made;
-    }
-    Object.assign(state, { first, last });
+    turn(first - state.first);
+    while (lines.length < last - first) lines.push(makeLine());
+    while (lines.length > Math.max(0, last - first)) lines.pop().node.remove();
+    lines.forEach((made, nth) => (isForced || made.at !== first + nth) && fillLine(made, first + nth));
+    state.first = first;
     if (state.chosen >= first && state.chosen < last)
       node.setAttribute("aria-activedescendant", `${id}-${state.chosen}`);
     else node.removeAttribute("aria-activedescendant");
@@ -74,7 +71,7 @@ export function longList(label, { draw, open }) {
   };
   node.addEventListener("scroll", () => paint(false), { passive: true });
   node.addEventListener("keydown", (event) => {
-    const page = Math.max(1, Math.floor(node.clientHeight / HEIGHT) - 1);
+    const page = Math.max(1, Math.floor(state.high / HEIGHT) - 1);
     const last = state.items.length - 1;
     const to = {
       ArrowDown: state.chosen + 1,
@@ -90,8 +87,12 @@ export function longList(label, { draw, open }) {
     event.preventDefault();
     choose(to, event.key === "Enter" || event.key === " ");
   });
-  new ResizeObserver(() => paint(false)).observe(node);
-  // Drawn with the next frame, once all parts of the page stand: what is in view is then known without another layout.
+  // How high the list is is told here, and asked for nowhere else: a scroll measures nothing.
+  new ResizeObserver(([{ contentRect }]) => {
+    state.high = contentRect.height;
+    paint(false);
+  }).observe(node);
+  // Drawn with the next frame, once all parts of the page stand.
   const paintSoon = () => {
     if (!state.isToPaint) requestAnimationFrame(() => paint(true));
     state.isToPaint = true;

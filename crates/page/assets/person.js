@@ -91,7 +91,7 @@ function covered(kind, open, about) {
   if (kind === "doubt") {
     return h(
       "div",
-      null,
+      { class: "stack" },
       h("p", null, "It was asked to change something, and no answer was recorded. It is not repeated by itself."),
       h(
         "dl",

@@ -1,7 +1,7 @@
 // The plan: its steps with what came of them, and the drafts before it with why they were sent back.
 
 import { compareLists, countEdits, diffBlock } from "./diff.js";
-import { bdi, block, h, keep, keepAs, marked, pretty, tag } from "./dom.js";
+import { bdi, h, keep, keepAs, marked, pretty, tag } from "./dom.js";
 import { many } from "./format.js";
 import { statusChip } from "./threads.js";
 
@@ -124,6 +124,7 @@ function draftCard(draft, old, links, isOpen) {
                 id: step.id ?? `step_${at + 1}`,
                 planned: step,
                 status: "pending",
+                plan_untrusted: tainted,
                 sources: [],
                 effects: [],
                 runs: [],
@@ -190,7 +191,7 @@ export function lazy(summary, make, isOpen = false) {
 }
 
 function stepItem(step, old, links) {
-  const { step: number, id, planned, status, output, tries, gave_untrusted: isUntrusted } = step;
+  const { step: number, id, planned, status, output, tries } = step;
   const doer = planned.agent ?? planned.tool;
   const told = planned.hitl_question ?? planned.task ?? planned.description ?? oneLine(planned.input);
   const summary = h(
@@ -202,7 +203,7 @@ function stepItem(step, old, links) {
       "span",
       { class: "row" },
       tries > 1 ? h("span", { class: "chip tone-wait" }, `${tries} tries`) : null,
-      tag(isUntrusted),
+      tag(step.gave_untrusted || step.plan_untrusted),
       statusChip(status),
     ),
   );
@@ -226,16 +227,19 @@ function stepBody(step, output, doer, links) {
     runs,
     read_untrusted: read,
     gave_untrusted: isUntrusted,
+    plan_untrusted: isPlanned,
   } = step;
+  const words = (text) => marked(isPlanned, pretty(text), "planned after untrusted text was read");
   const list = (names) => names.map((name, at) => [at ? ", " : "", bdi(name, 80)]);
   const from = [planned.input_from ?? []].flat();
   const facts = [
     ["Name", bdi(id, 120)],
-    planned.description ? ["Description", bdi(planned.description, 2000)] : null,
-    planned.input !== undefined && planned.input !== "" ? ["Input", block(planned.input)] : null,
+    planned.description ? ["Description", words(planned.description)] : null,
+    planned.task ? ["Task", words(planned.task)] : null,
+    planned.input !== undefined && planned.input !== "" ? ["Input", words(planned.input)] : null,
     from.length ? ["Input from", list(from)] : null,
     planned.depends_on?.length ? ["After", list(planned.depends_on)] : null,
-    planned.hitl_question ? ["Asks a person", bdi(planned.hitl_question, 2000)] : null,
+    planned.hitl_question ? ["Asks a person", words(planned.hitl_question)] : null,
     tries > 0 ? ["Tries", String(tries)] : null,
     read ? ["Was given", tag(read, "untrusted text")] : null,
     same ? ["Left out", h("span", null, "repeats ", bdi(same, 80))] : null,

@@ -1,6 +1,6 @@
 // The trace as a table, and the journal's records by number: choosing one shows the run as it was there.
 
-import { bdi, h, keep, marked, pretty, scrollTable, tag, untrusted } from "./dom.js";
+import { bdi, h, keep, marked, pretty, scrollTable, tag, untrusted, write } from "./dom.js";
 import { needs } from "./api.js";
 import { effectView } from "./effect.js";
 import { time } from "./format.js";
@@ -88,12 +88,13 @@ export function recordList(onRecord, textOf) {
     );
   };
   const list = longList("Records", {
-    draw: (record) => [
-      h("span", { class: "line-number" }, `#${record.record}`),
-      h("span", null, record.kind),
-      h("code", { class: "quiet" }, record.effect ?? ""),
-      h("span", { class: "line-fact" }, time(record.at)),
-    ],
+    line: () => {
+      const cells = [["span", "line-number"], ["span"], ["code", "quiet"], ["span", "line-fact"]];
+      const drawn = cells.map(([tag, name]) => h(tag, { class: name }));
+      const fill = ({ record, kind, effect, at }) =>
+        [`#${record}`, kind, effect ?? "", time(at)].forEach((text, nth) => write(drawn[nth], text));
+      return { cells: drawn, fill };
+    },
     open: (record) => {
       onRecord?.(record.record + 1);
       tell(record);

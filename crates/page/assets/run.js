@@ -1,7 +1,7 @@
 // A run, live while it runs and the same when it is over; and as it was after any of its records.
 
 import { Problem, get, isMissing, post, threadPath } from "./api.js";
-import { announce, bdi, h, missing, show, tag } from "./dom.js";
+import { announce, bdi, h, missing, scrollRests, show, tag } from "./dom.js";
 import { statusWord } from "./format.js";
 import { phaseGraph } from "./graph.js";
 import { personPanel, askedPanel, replacePanel } from "./person.js";
@@ -61,6 +61,8 @@ export function showRun(main, thread, turn, records) {
       return;
     }
     state.isReading = true;
+    // The first is not waited for, nor one that was asked for: what is drawn anew by itself waits for a scroll.
+    if (state.size && state.at === state.shown) await scrollRests();
     const [began, { at }] = [performance.now(), state];
     try {
       const view = await get(`${threadPath(thread, "turns", turn)}/view${at ? `?records=${at}` : ""}`);
@@ -69,7 +71,7 @@ export function showRun(main, thread, turn, records) {
       // What stands in the middle of a turn had not stopped.
       const isEarlier = view.shown_records < view.all_records;
       if (isEarlier && view.status === "unfinished") view.status = "running";
-      Object.assign(state, { size: view.all_records, status: view.status });
+      Object.assign(state, { size: view.all_records, status: view.status, shown: at });
       state.hasEnded = !state.at && ["done", "failed"].includes(view.status);
       const isBeyond = state.at > view.all_records;
       problem.replaceChildren(isBeyond ? `There are ${view.all_records} records here; all are shown.` : "");
@@ -86,8 +88,9 @@ export function showRun(main, thread, turn, records) {
     } finally {
       state.isReading = false;
       // A long run is not read without a pause.
-      if (state.isStale && !state.isOver) {
-        state.isStale = false;
+      const isStale = state.isStale && !state.isOver && !(state.hasEnded && at === state.at);
+      state.isStale = false;
+      if (isStale) {
         setTimeout(read, Math.max(250, 2 * (performance.now() - began)));
       }
     }

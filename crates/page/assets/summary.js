@@ -3,7 +3,7 @@
 import { bdi, block, h, scrollTable, tag } from "./dom.js";
 import { tokens } from "./effect.js";
 import { count, duration, many, money, time } from "./format.js";
-import { statusChip, threadAddress, threadLink } from "./threads.js";
+import { forkedFrom, statusChip } from "./threads.js";
 
 // The glance of a turn. `openEffect` opens an effect by its place in the timeline.
 export function summaryView(openEffect) {
@@ -67,9 +67,7 @@ function told({ summary, timeline, origin, thread, turn, unknown, error, tainted
       ? h(
           "li",
           null,
-          "Forked from ",
-          threadLink(threadAddress(origin.thread, origin.turn), bdi(origin.thread, 80)),
-          origin.records ? `, turn ${origin.turn}, after ${many(origin.records, "record")}` : `, turn ${origin.turn}`,
+          forkedFrom(origin),
           thread && document.body.dataset.view !== "file"
             ? [
                 ". ",

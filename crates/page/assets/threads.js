@@ -24,6 +24,12 @@ export function threadLink(address, ...words) {
   return document.body.dataset.view === "file" ? h("span", null, words) : h("a", { href: address }, words);
 }
 
+// Where a fork comes from.
+export function forkedFrom({ thread, turn, records }) {
+  const link = threadLink(threadAddress(thread, turn), bdi(thread, 80));
+  return h("span", null, "Forked from ", link, `, turn ${turn}`, records ? `, after ${many(records, "record")}` : "");
+}
+
 // The sign of a status: a word, never a colour alone.
 export function statusChip(status) {
   return h("span", { class: `chip tone-${statusTone(status)}` }, statusWord(status));
@@ -40,7 +46,7 @@ export function watchThreads() {
     const [waiting, running, listed] = await Promise.all([
       get("/waiting?limit=200", signal),
       get("/running", signal),
-      get(`/threads?limit=${shared.limit}`, signal),
+      get(`/threads?brief=true&limit=${shared.limit}`, signal),
     ]);
     Object.assign(shared, {
       waiting: waiting.waiting,
@@ -72,7 +78,7 @@ export function onStatus(thread, listener) {
 
 // The list beside every view.
 export function threadList() {
-  const view = { text: "", status: "", extra: [] };
+  const view = { text: "", status: "", found: [], next: null };
   const list = h("ul", { class: "threads" });
   const none = h("p", { class: "quiet" });
   const found = h("p", { class: "unseen", role: "status" });
@@ -82,25 +88,30 @@ export function threadList() {
     keep(list, items, (item) => item.thread, threadLine);
     none.textContent = items.length ? "" : "No thread is like this.";
     mark(list);
-    more.hidden = !shared.next;
+    more.hidden = view.text ? !view.next : !shared.next;
+  };
+  // What was found stays until something else is found: what is typed is asked for once it rests.
+  let rests = null;
+  const ask = async (after = "") => {
+    const { text } = view;
+    const query = new URLSearchParams({ brief: true, limit: 200, words: text, ...(after ? { after } : {}) });
+    const page = await get(`/threads?${query}`).catch(() => ({ threads: [], next: null }));
+    if (view.text !== text) return;
+    Object.assign(view, { found: after ? [...view.found, ...page.threads] : page.threads, next: page.next });
+    draw();
+    found.textContent = `${list.children.length} found`;
   };
   const search = h("input", {
     id: searchId,
     type: "search",
-    placeholder: "Name or first question",
+    placeholder: "Name, question or answer",
     autocomplete: "off",
     dir: "auto",
-    oninput: async () => {
+    oninput: () => {
       view.text = search.value.trim();
-      view.extra = [];
-      draw();
-      found.textContent = `${list.children.length} found`;
-      if (!view.text) return;
-      // A thread that is not in the list yet is found by the beginning of its name.
-      const { text } = view;
-      const page = await get(`/threads?limit=50&prefix=${encodeURIComponent(text)}`).catch(() => ({ threads: [] }));
-      if (view.text !== text) return;
-      view.extra = page.threads;
+      clearTimeout(rests);
+      if (view.text) rests = setTimeout(() => ask(), 200);
+      else Object.assign(view, { found: [], next: null });
       draw();
     },
   });
@@ -133,6 +144,7 @@ export function threadList() {
       type: "button",
       class: "link",
       onclick: () => {
+        if (view.text) return ask(view.next);
         shared.limit = Math.min(1000, shared.limit + 200);
         shared.wake();
       },
@@ -155,9 +167,9 @@ export function threadList() {
 }
 
 // The threads of a filter: who waits on top, the longest first, then the last written to.
-function select({ text, status, extra }) {
+function select({ text, status, found }) {
   const since = new Map(shared.waiting.map((waits, at) => [waits.thread, { at, waits }]));
-  const all = new Map([...extra, ...shared.threads].map((thread) => [thread.thread, thread]));
+  const all = new Map([...found, ...shared.threads].map((thread) => [thread.thread, thread]));
   // One that waits may be older than the page of the list.
   for (const waits of shared.waiting) {
     if (!all.has(waits.thread))
@@ -168,23 +180,26 @@ function select({ text, status, extra }) {
         updated: waits.since,
       });
   }
-  const lower = text.toLowerCase();
+  const says = new Set(found.map(({ thread }) => thread));
+  const words = text.toLowerCase().split(/\s+/);
   const isAsked = (thread) => {
     const stands = statusOf(thread) === "in_doubt" ? "waiting" : statusOf(thread);
-    return (!status || stands === status) && `${thread.thread}\n${thread.title}`.toLowerCase().includes(lower);
+    const shown = `${thread.thread}\n${thread.title}`.toLowerCase();
+    return (!status || stands === status) && (says.has(thread.thread) || words.every((word) => shown.includes(word)));
   };
   const place = (thread) => since.get(thread.thread)?.at ?? Infinity;
   const items = [...all.values()].filter(isAsked);
   items.sort((a, b) => (place(a) === place(b) ? (b.updated ?? 0) - (a.updated ?? 0) : place(a) - place(b)));
-  return items.map(({ thread, title, running, status: stands, updated }) => ({
+  return items.map(({ thread, title, running, forked_from: origin, status: stands, updated }) => ({
     thread,
     title,
+    origin,
     status: running ? "running" : stands,
     when: ago(since.get(thread)?.waits.since ?? updated),
   }));
 }
 
-function threadLine({ thread, title, status, when }) {
+function threadLine({ thread, title, origin, status, when }) {
   return h(
     "li",
     null,
@@ -195,6 +210,7 @@ function threadLine({ thread, title, status, when }) {
       statusChip(status),
       h("span", { class: "threads-title" }, bdi(title, 100)),
       h("span", { class: "quiet" }, when),
+      origin ? h("span", { class: "threads-title" }, "Forked from ", bdi(origin, 60)) : null,
     ),
   );
 }

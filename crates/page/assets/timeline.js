@@ -2,7 +2,7 @@
 // path marked.
 
 import { effectView } from "./effect.js";
-import { bdi, h, s } from "./dom.js";
+import { h, s, shortParts, write } from "./dom.js";
 import { count, duration, many, money } from "./format.js";
 import { longList } from "./list.js";
 
@@ -15,7 +15,10 @@ export function timelineView(onRecord) {
   const strip = h("div", { class: "strip" });
   const place = h("div", { class: "stack", "aria-live": "off" });
   const list = longList("Requests and replies", {
-    draw: (at) => line(state.view.timeline[at], state.scale, state.view.currency),
+    line: () => {
+      const { cells, fill } = newLine();
+      return { cells, fill: (at) => fill(state.view.timeline[at], state.scale, state.view.currency) };
+    },
     open: (at) => show(at, true),
   });
   const note = h("p", { class: "quiet" });
@@ -23,7 +26,7 @@ export function timelineView(onRecord) {
     "p",
     { class: "legend quiet" },
     Object.values(KINDS).map((kind) => h("span", null, h("span", { class: `key bar-${kind}` }), kind)),
-    h("span", null, h("span", { class: "key key-critical" }), "critical path"),
+    h("span", null, h("span", { class: "key key-critical" }), "critical path ◆"),
   );
   const show = (at, isAsked) => {
     place.replaceChildren(effectView(state.view, at, onRecord));
@@ -73,7 +76,7 @@ function scaleOf(timeline) {
 }
 
 function look(effect) {
-  return `bar bar-${effect.kind}${effect.critical ? " bar-critical" : ""}${effect.failure ? " bar-failed" : ""}`;
+  return `bar-${effect.kind}${effect.failure ? " bar-failed" : ""}`;
 }
 
 // The whole run in a strip: what ran side by side stands one below the other.
@@ -89,6 +92,10 @@ function drawStrip(timeline, scale) {
     const width = Math.max(3, to - from).toFixed(2);
     const bar = `M${from.toFixed(2)} ${4 + lane * 14}h${width}v10h-${width}z`;
     shapes.set(look(effect), (shapes.get(look(effect)) ?? "") + bar);
+    if (!effect.critical) continue;
+    // A line below: a frame would hide a bar that is thinner than it.
+    const line = `M${from.toFixed(2)} ${14.5 + lane * 14}h${width}v2h-${width}z`;
+    shapes.set("bar-critical", (shapes.get("bar-critical") ?? "") + line);
   }
   const bars = [...shapes].map(([name, d]) => s("path", { class: name, d }));
   const height = 8 + Math.max(1, lanes.length) * 14;
@@ -106,56 +113,44 @@ function drawStrip(timeline, scale) {
   );
 }
 
-function line(effect, scale, currency) {
-  const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
-  const bar = s(
-    "svg",
-    { class: "line-bar", viewBox: `0 0 ${WIDE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    s("rect", {
-      class: look(effect),
-      x: from,
-      y: 5,
-      width: Math.max(3, to - from),
-      height: 10,
-      rx: 2,
-    }),
-  );
+// A line of the list, which is filled with one request after the other.
+function newLine() {
+  const [mark, name, id] = [h("span", { class: "quiet" }), h("bdi", { dir: "auto" }), h("code", { class: "quiet" })];
+  const bar = s("rect", { y: 5, height: 10, rx: 2 });
+  const facts = [0, 1, 2].map(() => h("span", { class: "line-fact" }));
+  const end = h("span", { class: "line-fact" });
+  const cells = [
+    h("span", { class: "line-name" }, mark, name, " ", id),
+    s("svg", { class: "line-bar", viewBox: `0 0 ${WIDE} 20`, preserveAspectRatio: "none", "aria-hidden": "true" }, bar),
+    ...facts,
+    end,
+  ];
+  let signs = "";
+  const fill = (effect, scale, currency) => {
+    const [from, to] = [scale.x(scale.begins(effect)), scale.x(scale.ends(effect))];
+    const used = effect.tokens ? effect.tokens.input_tokens + effect.tokens.output_tokens : 0;
+    write(mark, effect.path ? "↳ " : "");
+    write(name, ...shortParts(effect.asked, 60));
+    write(id, effect.effect);
+    // As wide as can be seen.
+    const width = Math.max(14, to - from);
+    const shape = { class: look(effect), x: Math.min(from, WIDE - width).toFixed(2), width: width.toFixed(2) };
+    Object.entries(shape).forEach(([attribute, value]) => bar.setAttribute(attribute, value));
+    const texts = [took(effect, scale), used ? `${count(used)} tok` : "", effect.cost ? money(effect.cost, currency) : ""];
+    texts.forEach((text, at) => write(facts[at], text));
+    const stands = effect.failure ? "failed" : effect.answered === null ? "open" : "";
+    if (signs === `${effect.critical} ${stands}`) return;
+    signs = `${effect.critical} ${stands}`;
+    end.replaceChildren(...signsOf(effect.critical, stands));
+  };
+  return { cells, fill };
+}
+
+function signsOf(isCritical, stands) {
+  const words = [h("span", { "aria-hidden": "true" }, "◆"), h("span", { class: "unseen" }, "on the critical path")];
   return [
-    h(
-      "span",
-      { class: "line-name" },
-      effect.path ? h("span", { class: "quiet" }, "↳ ") : null,
-      bdi(effect.asked, 60),
-      " ",
-      h("code", { class: "quiet" }, effect.effect),
-    ),
-    bar,
-    h("span", { class: "line-fact" }, took(effect, scale)),
-    h(
-      "span",
-      { class: "line-fact" },
-      effect.tokens && effect.tokens.input_tokens + effect.tokens.output_tokens > 0
-        ? `${count(effect.tokens.input_tokens + effect.tokens.output_tokens)} tok`
-        : "",
-    ),
-    h("span", { class: "line-fact" }, effect.cost ? money(effect.cost, currency) : ""),
-    h(
-      "span",
-      { class: "line-fact" },
-      effect.critical
-        ? h(
-            "span",
-            { class: "critical" },
-            h("span", { "aria-hidden": "true" }, "◆"),
-            h("span", { class: "unseen" }, "on the critical path"),
-          )
-        : "",
-      effect.failure
-        ? h("span", { class: "chip tone-bad" }, "failed")
-        : effect.answered === null
-          ? h("span", { class: "chip tone-busy" }, "open")
-          : "",
-    ),
+    isCritical ? h("span", { class: "critical" }, words) : "",
+    stands ? h("span", { class: `chip tone-${stands === "failed" ? "bad" : "busy"}` }, stands) : "",
   ];
 }
 

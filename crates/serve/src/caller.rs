@@ -139,7 +139,7 @@ impl Caller {
 
     fn tell_field(&self, key: &str, value: &mut Value) {
         let told = match (key, value.as_str()) {
-            ("thread" | "thread_id", Some(stored)) => json!(self.own(stored)),
+            ("thread" | "thread_id" | "forked_from", Some(stored)) => json!(self.own(stored)),
             ("next", Some(stored)) => json!(stored.replacen(&format!(":{}", self.prefix), ":", 1)),
             // Commands of a terminal are for who has the store.
             ("command", Some(_)) => Value::Null,
@@ -190,11 +190,11 @@ mod tests {
             let plan = json!([{"input": {"thread": "alice:x", "command": "ls"}}]);
             let told = caller.tell(json!({
                 "thread": stored, "detail": format!("there is no thread {stored}, nor alice:x"), "plan": plan,
-                "next": caller.cursor(&format!("17:{name}")), "origin": {"thread": "bob:x"},
+                "next": caller.cursor(&format!("17:{name}")), "origin": {"thread": "bob:x"}, "forked_from": stored,
             }));
             let expected = json!({
                 "thread": name, "detail": format!("there is no thread {name}, nor alice:x"), "plan": plan,
-                "next": format!("17:{name}"), "origin": null,
+                "next": format!("17:{name}"), "origin": null, "forked_from": name,
             });
             assert_eq!(told, expected);
         }

@@ -15,9 +15,9 @@ use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
 use crate::watch::RunLine;
-use planwright::journal::Query;
+use planwright::journal::{Query, RunStatus};
 use planwright_app::shapes::{Cursor, ListedStatus};
-use planwright_app::{ThreadsPage, WaitingPage, list_page};
+use planwright_app::{ThreadsPage, WaitingPage, search_page};
 use planwright_otel::Telemetry;
 
 /// Which threads, and which page of them.
@@ -31,6 +31,14 @@ pub(crate) struct ListParameters {
     /// Only those whose names begin so.
     #[param(required = false)]
     prefix: String,
+    /// Only those that say all of these words: in their names, in the first question and those of the last twenty turns,
+    /// in what the last turn came to or waits for, or in what a turn remembers of those before. A page may hold fewer
+    /// than `limit` and still have a `next`.
+    #[param(required = false)]
+    words: String,
+    /// Leaves `answer` and `error` empty, which may be long.
+    #[param(required = false)]
+    brief: bool,
     /// The most threads, from 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
     limit: u16,
@@ -41,7 +49,8 @@ pub(crate) struct ListParameters {
 
 impl Default for ListParameters {
     fn default() -> Self {
-        ListParameters { status: None, prefix: String::new(), limit: 50, after: None }
+        let (prefix, words) = (String::new(), String::new());
+        ListParameters { status: None, prefix, words, brief: false, limit: 50, after: None }
     }
 }
 
@@ -72,7 +81,7 @@ pub(crate) async fn list_threads(
     caller: Caller,
     Given(parameters): Given<ListParameters>,
 ) -> Result<Json<ThreadsPage>> {
-    let ListParameters { status, prefix, limit, after } = parameters;
+    let ListParameters { status, prefix, words, brief, limit, after } = parameters;
     let known = ["unfinished", "waiting", "in_doubt", "done", "failed"];
     if let Some(status) = status.as_ref().filter(|status| !known.contains(&status.as_str())) {
         let expected = known.join(", ");
@@ -85,7 +94,15 @@ pub(crate) async fn list_threads(
     read(move || {
         let (prefix, after) = (caller.prefix(&prefix), after.map(|after| caller.cursor(&after)));
         let query = Query { statuses: status.into_iter().collect(), prefix, ..Query::default() };
-        let (threads, next) = list_page(service.threads(), query, after.as_deref(), limit.into())?;
+        let (mut threads, next) =
+            search_page(service.threads(), &query, &words, after.as_deref(), limit.into())?;
+        for listed in threads.iter_mut().filter(|_| brief) {
+            if let RunStatus::Done { answer: text } | RunStatus::Failed { error: text, .. } =
+                &mut listed.status
+            {
+                text.clear();
+            }
+        }
         Ok(Json(ThreadsPage { threads, next }))
     })
     .await

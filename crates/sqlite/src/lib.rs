@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use planwright::journal::{
-    Claim, Durability, JournalError, JournalErrorKind, Lease, Listed, Query, Record, RunStatus, Seal, Store,
-    StoreError, ThreadId, drop_empty_turns,
+    Claim, Durability, Header, JournalError, JournalErrorKind, Lease, Listed, Query, Record, RunStatus, Seal,
+    Store, StoreError, ThreadId, drop_empty_turns,
 };
 
 use fault::Fault;
@@ -30,7 +30,8 @@ use group::Groups;
 use handle::{Done, Handle, Job, copy};
 use holder::Holders;
 use row::Row;
-use turn::{Specs, read_turn};
+use rusqlite::Connection;
+use turn::{Specs, read_header, read_turn};
 
 /// A store of threads in an SQLite database. While it is in use, SQLite's log (`-wal`, `-shm`) and a folder
 /// of locks (`.holders`) stand beside the file.
@@ -103,6 +104,24 @@ impl SqliteStore {
         run(&mut self.lock()).map_err(|fault| fault.at(self.path.display()))
     }
 
+    /// Reads something of a turn that there is.
+    fn read<T>(
+        &self,
+        thread: &ThreadId,
+        turn: u32,
+        run: impl FnOnce(&Connection, Seal, &mut Specs, &Row, u32) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.with(|handle| {
+            let _tx = handle.conn.unchecked_transaction()?;
+            let row = Row::find_known(&handle.conn, thread)?;
+            if turn >= row.turns {
+                return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns: row.turns }.into());
+            }
+            let found = run(&handle.conn, handle.start, &mut handle.specs, &row, turn);
+            found.map_err(|fault| fault.in_turn(thread, turn))
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, Handle> {
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         handle.recover();
@@ -168,15 +187,11 @@ impl Store for SqliteStore {
     }
 
     fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
-        self.with(|handle| {
-            let _tx = handle.conn.unchecked_transaction()?;
-            let row = Row::find_known(&handle.conn, thread)?;
-            if turn >= row.turns {
-                return Err(StoreError::NoTurn { thread: thread.clone(), turn, turns: row.turns }.into());
-            }
-            let records = read_turn(&handle.conn, handle.start, &mut handle.specs, &row, turn);
-            records.map_err(|fault| fault.in_turn(thread, turn))
-        })
+        self.read(thread, turn, read_turn)
+    }
+
+    fn header(&self, thread: &ThreadId, turn: u32) -> Result<Header, StoreError> {
+        self.read(thread, turn, read_header)
     }
 
     fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
@@ -186,7 +201,7 @@ impl Store for SqliteStore {
     fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {
         self.with(|handle| {
             let row = Row::find(&handle.conn, thread)?.filter(|row| row.turns > 0);
-            row.map(|row| list::show(row, &handle.holders)).transpose()
+            row.map(|row| list::show(&handle.conn, row, &handle.holders)).transpose()
         })
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Resul
     while let Some(row) = rows.next()? {
         // A damaged thread does not keep the others out of the list.
         let shown = match Row::parse(row) {
-            Ok(found) => show(found, holders),
+            Ok(found) => show(conn, found, holders),
             Err(fault) => Row::list_damaged(row, fault),
         };
         listed.push(shown?);
@@ -29,9 +29,9 @@ pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Resul
 }
 
 /// A thread as it is listed.
-pub(crate) fn show(row: Row, holders: &Holders) -> Result<Listed, Fault> {
-    let running = holders.is_held(&row)?;
-    Ok(row.list(running))
+pub(crate) fn show(conn: &Connection, row: Row, holders: &Holders) -> Result<Listed, Fault> {
+    let (running, origin) = (holders.is_held(&row)?, row.find_origin(conn)?);
+    Ok(row.list(running, origin))
 }
 
 /// Threads without a holder whose writers were stopped before they noted a status.
@@ -165,7 +165,7 @@ fn find_strays(conn: &Connection) -> Result<Vec<String>, Fault> {
 
 /// What is wrong with the status and the place with which a list shows a thread.
 fn check_listed(row: Row, status: &str, waits: u64) -> Vec<String> {
-    let listed = row.list(false);
+    let listed = row.list(false, None);
     let (name, is) = (&listed.thread, listed.status.name());
     if status != is {
         vec![format!("thread {name}: a list shows it as {status}, and it is {is}")]

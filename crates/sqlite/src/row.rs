@@ -148,14 +148,23 @@ impl Row {
             created: row.get(4).unwrap_or_default(),
             updated: row.get(5).unwrap_or_default(),
             running: false,
+            forked_from: None,
             status: RunStatus::Damaged { problem: fault.at("the store").to_string() },
         })
     }
 
     /// The row in a list.
-    pub fn list(self, running: bool) -> Listed {
+    pub fn list(self, running: bool, forked_from: Option<String>) -> Listed {
         let Row { name: thread, title, turns, created, updated, status, .. } = self;
-        Listed { thread, title, turns, created, updated, running, status }
+        Listed { thread, title, turns, created, updated, running, forked_from, status }
+    }
+
+    /// The thread that it is a fork of, as its first record says.
+    pub fn find_origin(&self, conn: &Connection) -> Result<Option<String>, Fault> {
+        let sql = "SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.header.origin.thread') END \
+             FROM record WHERE at = ?1";
+        let mut select = conn.prepare_cached(sql)?;
+        Ok(select.query_row([place(self.id, 0)], |row| Ok(row.get(0).ok())).optional()?.flatten())
     }
 
     /// Digest of everything in the row.

@@ -287,6 +287,30 @@ fn find_text(conn: &Connection, digest: Digest) -> Result<Option<String>, Fault>
     Ok(select.query_row([digest.bytes()], |row| row.get(0)).optional()?)
 }
 
+/// Reads the first record of a turn, and checks that it is as it was written.
+pub(crate) fn read_header(
+    conn: &Connection,
+    start: Seal,
+    specs: &mut Specs,
+    row: &Row,
+    turn: u32,
+) -> Result<Header, Fault> {
+    let damaged = |problem: &str| Fault::from(JournalError::at(0, problem));
+    let mut select = conn.prepare_cached("SELECT seal, body FROM record WHERE at = ?1")?;
+    let mut rows = select.query([place(row.id, turn)])?;
+    let found = rows.next()?.ok_or_else(|| damaged("it is lost"))?;
+    let (written, body) = (found.get_ref(0)?, found.get_ref(1)?);
+    let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
+    if start.with(body).as_bytes() != written {
+        return Err(damaged("the seal does not fit: this record is not as it was written"));
+    }
+    Record::check_format(body)?;
+    match specs.decode(conn, 0, body)? {
+        Record::Header(header) => Ok(*header),
+        _ => Err(damaged("expected a header")),
+    }
+}
+
 /// Deletes the specs that no record needs. If a record does not say which it needs, the list of those holds a
 /// null, and nothing is deleted.
 pub(crate) fn sweep_specs(conn: &Connection) -> Result<(), Fault> {

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::journal::JournalErrorKind::{Damaged, Stale};
-use crate::journal::{Claim, Order, Query, RunStatus, Store, StoreError, ThreadId, Unknown};
+use crate::journal::{Claim, Order, Origin, Query, Record, RunStatus, Store, StoreError, ThreadId, Unknown};
 
 pub(super) const CHECKS: &[fn(Open<'_>)] = &[
     records_are_read_back_by_turn_in_order_and_after_reopening,
@@ -14,6 +14,7 @@ pub(super) const CHECKS: &[fn(Open<'_>)] = &[
     deleted_thread_is_gone_and_can_be_begun_again,
     claim_says_what_is_there_and_what_is_not,
     listed_thread_says_what_is_known_of_it,
+    listed_fork_says_what_it_is_a_fork_of,
     claim_and_release_alone_change_nothing_in_a_list,
     status_is_stale_until_it_is_set_after_all_records,
     list_holds_what_is_asked_for,
@@ -27,8 +28,10 @@ fn records_are_read_back_by_turn_in_order_and_after_reopening(open: Open<'_>) {
         assert_eq!(store.turns(&thread).unwrap(), 3);
         for (turn, written) in (0..).zip(&written) {
             assert_eq!(store.records(&thread, turn).unwrap(), *written);
+            assert_eq!(Record::Header(Box::new(store.header(&thread, turn).unwrap())), written[0]);
         }
         let missing = store.records(&thread, 3).unwrap_err();
+        assert_eq!(store.header(&thread, 3).unwrap_err(), missing);
         assert_eq!(missing, StoreError::NoTurn { thread: thread.clone(), turn: 3, turns: 3 });
     }
 }
@@ -171,6 +174,22 @@ fn listed_thread_says_what_is_known_of_it(open: Open<'_>) {
     assert_eq!(listed(&*store).status, RunStatus::Unfinished, "an earlier turn is not the last");
     store.release(lease).unwrap();
     assert_eq!((listed(&*store).running, listed(&*open()).running), (false, false));
+}
+
+fn listed_fork_says_what_it_is_a_fork_of(open: Open<'_>) {
+    let (store, thread) = (open(), id("포크"));
+    let lease = claim(&*store, &thread);
+    let mut copied = records(&thread, 0, 2);
+    let Some(Record::Header(header)) = copied.first_mut() else { panic!("records() begins with a header") };
+    header.origin = Some(Origin { thread: "a \"b\"".to_owned(), turn: 0, records: 2 });
+    store.append(&lease, 0, 0, copied, None).unwrap();
+    store.append(&lease, 1, 0, records(&thread, 1, 1), None).unwrap();
+    store.release(lease).unwrap();
+    write(&*store, &id("demo"), 0, 1);
+    let origin = |name: &str| open().find(&id(name)).unwrap().unwrap().forked_from;
+    assert_eq!((origin("포크").as_deref(), origin("demo")), (Some("a \"b\""), None));
+    let listed = store.list(&Query::default()).unwrap();
+    assert_eq!(listed.iter().filter(|listed| listed.forked_from.is_some()).count(), 1);
 }
 
 fn claim_and_release_alone_change_nothing_in_a_list(open: Open<'_>) {

@@ -142,10 +142,17 @@ fn compare_is_shown_under_every_address_of_it_and_a_waiting_run_with_its_time_an
     wants_approval(&home, "plan");
     let service = Service::start(&home, &[]);
     let Some(tab) = Tab::open(&service.address, "/") else { return };
-    for address in ["/#/compare", "/#/compare/", "/#/compare/plan", "/#/compare/plan/1", "/#/compare/plan/1/"]
-    {
+    for (address, lacks) in [
+        ("/#/compare", "Compare which two?"),
+        ("/#/compare/", "Compare which two?"),
+        ("/#/compare//1/plan/1", "Compare what with plan?"),
+        ("/#/compare/plan", "Compare plan with what?"),
+        ("/#/compare/plan/1/", "Compare plan with what?"),
+        ("/#/compare/plan/1", "Compare plan with what?"),
+    ] {
         tab.go(address);
         tab.find("heading", "Compare two runs");
+        tab.shows(&[lacks]);
     }
     tab.click("checkbox", "with its replay under the agent as it is now");
     tab.click("button", "Compare");

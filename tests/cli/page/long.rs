@@ -65,9 +65,10 @@ fn scroll(tab: &Tab, area: &str) -> [f64; 2] {
     match area {
         "" => assert!(count("made") < 100, "what is drawn is scrolled as it is: {scrolled}"),
         ".steps-many" => assert!(count("made") < 1_000, "{scrolled}"),
+        // What goes out of view comes in again elsewhere: lines are made as often as the list comes to rest.
         _ => {
             assert!(count("lines") <= MOST_LINES, "{area}: {scrolled}");
-            assert!(count("made") <= FRAMES * MOST_LINES, "{area}: {scrolled}");
+            assert!(count("made") <= 3 * MOST_LINES, "{area}: {scrolled}");
         }
     }
     [scrolled["longest"].as_f64().unwrap(), (after[0] - before[0]) / FRAMES as f64]
@@ -80,9 +81,11 @@ fn check(steps: usize, records: &str) {
     let service = Service::start(&home, &["--offline"]);
     let Some(tab) = Tab::open(&service.address, "/") else { return };
     tab.call("Performance.enable", json!({}));
+    let reads =
+        "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/view')).length";
     let drawn = || tab.value("document.querySelectorAll('*').length").unwrap().as_u64().unwrap();
     let (mut measured, mut elements) = (Vec::new(), 0);
-    for _ in 0..3 {
+    for round in 1..=3 {
         tab.go("/#/");
         tab.shows(&["What should be done?"]);
         let before = spent(&tab);
@@ -92,6 +95,7 @@ fn check(steps: usize, records: &str) {
         elements = drawn();
         assert!(elements < 2_500, "{elements} elements are drawn");
         let scrolled = AREAS.map(|area| scroll(&tab, area));
+        assert_eq!(tab.value(reads).unwrap(), round, "a run that is over is read once");
         measured.push([[after[0] - before[0], after[1] - before[1]]].into_iter().chain(scrolled));
     }
     let measured: Vec<Vec<[f64; 2]>> = measured.into_iter().map(Iterator::collect).collect();

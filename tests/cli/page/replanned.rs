@@ -103,6 +103,8 @@ fn forks(tab: &Tab) {
     tab.click("button", "Fork");
     tab.find("heading", "another way");
     tab.find("heading", "Approve this plan?");
+    tab.shows(&["Forked from late invoice, turn 1"]);
+    tab.until("the list says so", || tab.all("link", "Forked from late invoice").len() == 1);
     tab.click("button", "Approve");
     tab.shows(&["Within 14 days."]);
 }
@@ -112,7 +114,7 @@ fn compares(tab: &Tab) {
     tab.shows(&["Forked from"]);
     tab.click("link", "Compare with it");
     tab.find("heading", "Compare two runs");
-    tab.shows(&["They part at", "parts here", "late invoice", "another way"]);
+    tab.shows(&["They part at", "parts here", "Forked from late invoice, turn 1, after "]);
     is_accessible(tab, "comparison");
     tab.click("button", "Show where they part");
     tab.shoot("compared");

@@ -216,12 +216,12 @@ const LATE: &str = "(() => {
     const newer = new Promise((resolve) => { reached = resolve; });
     const found = (threads) => new Response(JSON.stringify({ threads }));
     window.fetch = (path, options) => {
-        if (String(path).endsWith('prefix=ab')) {
+        if (String(path).endsWith('words=ab')) {
             setTimeout(reached, 300);
             return Promise.resolve(found([{ thread: 'abacus', status: 'done', title: 'q', updated: 1 }]));
         }
-        if (!String(path).endsWith('prefix=a')) return send(path, options);
-        window.late = newer.then(() => new Promise((resolve) => setTimeout(resolve, 100)));
+        if (!String(path).endsWith('words=a')) return send(path, options);
+        window.late = newer.then(() => new Promise((resolve) => setTimeout(resolve, 100, true)));
         return newer.then(() => found([]));
     };
 })()";
@@ -244,9 +244,13 @@ fn key_is_asked_for_and_threads_are_searched() {
     tab.shows(&["No thread is like this."]);
     tab.fill("searchbox", "Search threads", "12/4");
     tab.find("link", "합계 done 12/4+9?");
+    // What was answered is found as well.
+    tab.fill("searchbox", "Search threads", "= 12");
+    tab.find("link", "합계 done 12/4+9?");
     // What is found late for an earlier text is no longer shown.
     tab.value(LATE).unwrap();
     tab.fill("searchbox", "Search threads", "a");
+    tab.until("it is asked for", || tab.is("window.late"));
     tab.fill("searchbox", "Search threads", "ab");
     tab.find("link", "abacus");
     tab.value("window.late").unwrap();

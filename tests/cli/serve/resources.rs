@@ -12,6 +12,33 @@ fn printed(home: &Home, args: &[&str]) -> Value {
 }
 
 #[test]
+fn threads_are_searched_by_name_by_what_any_turn_asked_and_by_the_last_answer() {
+    let home = Home::new();
+    let service = Service::start(&home, &["--offline"]);
+    for question in ["6*7?", "What is 11*11?", "20+5?"] {
+        service.post("/chat", &json!({"message": question, "thread_id": "Sums"}), 200);
+    }
+    service.post("/chat", &json!({"message": "9+9?", "thread_id": "other"}), 200);
+    let found = |words: &str| {
+        let page = service.get(&format!("/threads?words={words}"), 200);
+        assert_eq!(page["next"], Value::Null);
+        let threads = page["threads"].as_array().unwrap().iter();
+        threads.map(|thread| thread["thread"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // By name, first question, a question amid, the last answer; all words, in any case.
+    for words in ["sums", "6*7", "what%20IS%2011", "=%2025", "11*11%20sums%20%2025"] {
+        assert_eq!(found(words), ["Sums"], "{words}");
+    }
+    assert_eq!(found("11*11%20other"), [""; 0]);
+    assert_eq!(found("%20").len(), 2);
+    let page = service.get("/threads?words=%3F&limit=1&brief=true", 200);
+    assert_eq!(page["threads"][0]["answer"], "");
+    assert_eq!(page["threads"][0]["thread"], "other");
+    let rest = service.get(&format!("/threads?words=%3F&after={}", page["next"].as_str().unwrap()), 200);
+    assert_eq!((&rest["threads"][0]["thread"], &rest["next"]), (&json!("Sums"), &Value::Null));
+}
+
+#[test]
 fn thread_is_looked_at_turn_by_turn_as_the_command_line_shows_it() {
     let home = Home::new();
     let service = Service::start(&home, &["--offline"]);

@@ -23,6 +23,7 @@ struct Thread {
     leased: Option<u64>,
     turns: Vec<Vec<(Vec<u8>, Seal)>>,
     title: String,
+    forked_from: Option<String>,
     created: u64,
     updated: u64,
     /// The status of the last turn after so many records.
@@ -115,6 +116,7 @@ impl Store for Shelf {
                 thread.created = thread.updated;
                 if let Some(Record::Header(header)) = records.first() {
                     thread.title = Listed::make_title(&header.input.question);
+                    thread.forked_from = header.origin.as_ref().map(|origin| origin.thread.clone());
                 }
             }
             if at == thread.turns.len() {
@@ -159,6 +161,7 @@ impl Store for Shelf {
             created: thread.created,
             updated: thread.updated,
             running: thread.leased.is_some(),
+            forked_from: thread.forked_from.clone(),
             status: thread.status().cloned().unwrap_or(RunStatus::Unfinished),
         })))
     }

@@ -131,6 +131,8 @@ pub struct ShownStep {
     pub effects: Vec<usize>,
     /// The paths of the runs that were nested in it, one for each try.
     pub runs: Vec<String>,
+    /// Whether a model that had read untrusted output planned it, or wrote it anew since.
+    pub plan_untrusted: bool,
     /// Whether it was given what is untrusted.
     pub read_untrusted: bool,
     /// Whether what came of it is untrusted.
@@ -215,6 +217,9 @@ impl<'r> PartWalk<'r> {
         tainted: &HashSet<String>,
     ) -> RunPart {
         let PartWalk { path, agent, state, began_tainted, taken, drafts, lines, .. } = self;
+        let is_amended = lines.iter().zip(state.trace()).any(|((_, tainted), line)| {
+            *tainted && matches!(line, TraceLine::Decision { remaining: Some(_), .. })
+        });
         let trace = lines.into_iter().zip(state.trace());
         let trace = trace.map(|((record, tainted), line)| {
             let line = trace_line_json(line, state.intent());
@@ -230,8 +235,8 @@ impl<'r> PartWalk<'r> {
             result: result_text(&state),
             tainted: state.is_tainted(),
             taken,
+            steps: show_steps(&state, &path, timeline, effects, tainted, (&drafts, is_amended)),
             drafts,
-            steps: show_steps(&state, &path, timeline, effects, tainted),
             trace: trace.collect(),
             path,
         }
@@ -274,12 +279,17 @@ fn note_line(
 /// The effects of each step, by the path of its run, its draft and its position; and the runs nested in it.
 pub(super) type EffectsOfSteps = HashMap<(String, u32, u32), (Vec<usize>, Vec<String>)>;
 
+/// The fields of a step that are words of a plan.
+const WORDS: [&str; 6] = ["tool", "with", "input", "task", "description", "hitl_question"];
+
+/// The steps of all drafts. With the drafts comes whether a decision changed one after untrusted output was read.
 fn show_steps(
     state: &State,
     path: &str,
     timeline: &[TimelineEffect],
     effects: &EffectsOfSteps,
     tainted: &HashSet<String>,
+    (drafts, is_amended): (&[ShownDraft], bool),
 ) -> Vec<ShownStep> {
     let current = state.current_steps().next().map(|record| record.plan);
     let mut shown: Vec<ShownStep> = Vec::new();
@@ -301,6 +311,11 @@ fn show_steps(
         let gave_untrusted = effects.iter().any(|at| timeline[*at].untrusted)
             || runs.iter().any(|run| tainted.contains(run))
             || same_as.is_some_and(|same| same.gave_untrusted);
+        let planned = json!(step);
+        let says_it = |one: &Value| WORDS.iter().all(|field| one[field] == planned[field]);
+        let plan_untrusted = drafts.iter().find(|one| one.draft == draft).is_some_and(|of| {
+            of.tainted || is_amended && !of.edited.as_ref().unwrap_or(&of.planned).iter().any(says_it)
+        });
         let id = step.name(step_index);
         seen.insert(id.clone(), read_untrusted || gave_untrusted);
         shown.push(ShownStep {
@@ -308,7 +323,7 @@ fn show_steps(
             step: step_index + 1,
             id,
             current: current == Some(of),
-            planned: json!(step),
+            planned,
             status,
             output: output.map(str::to_owned),
             sources: sources.iter().map(|source| json!(source)).collect(),
@@ -316,6 +331,7 @@ fn show_steps(
             same_as: same_as.map(|same| same.id.clone()),
             effects,
             runs,
+            plan_untrusted,
             read_untrusted,
             gave_untrusted,
         });
