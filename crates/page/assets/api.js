@@ -98,8 +98,9 @@ export async function request(path, options = {}) {
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
   } catch (error) {
-    if (error.name !== "AbortError") noteConnection(false);
-    throw error;
+    if (error.name === "AbortError") throw error;
+    noteConnection(false);
+    throw new Error("the service is not reached", { cause: error });
   }
   noteConnection(true);
   if (response.status === 401 && (await asksForKey(key))) return request(path, options);
@@ -110,6 +111,18 @@ export async function request(path, options = {}) {
 // Reads JSON.
 export async function get(path, signal) {
   return (await request(path, { signal })).json();
+}
+
+// Reads JSON once the service is reached.
+export async function getUntilReached(path, isOver = () => false) {
+  for (;;) {
+    try {
+      return await get(path);
+    } catch (error) {
+      if (error instanceof Problem || isOver()) throw error;
+      await pause(1500);
+    }
+  }
 }
 
 // Sends JSON and reads JSON. Under the same `once` it is done once, however often it is sent, and what may be told as a

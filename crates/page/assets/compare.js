@@ -1,14 +1,14 @@
 // Two runs side by side: where they part, what stands in one alone, and what is different in what stands in both.
 
-import { get, threadPath } from "./api.js";
+import { getUntilReached, threadPath } from "./api.js";
 import { diffBlock, unifiedBlock } from "./diff.js";
 import { effectView } from "./effect.js";
-import { bdi, block, h, marked, newId, pretty, show, scrollTable, tag } from "./dom.js";
+import { bdi, block, h, keep, marked, newId, pretty, show, scrollTable, tag } from "./dom.js";
 import { count, duration, many, money } from "./format.js";
 import { longList } from "./list.js";
 import { lazy } from "./plan.js";
 import { phaseGraph } from "./graph.js";
-import { forkedFrom, statusChip, threadAddress, threadLink } from "./threads.js";
+import { forkedFrom, onThreads, statusChip, threadAddress, threadLink } from "./threads.js";
 
 // Shows two turns, a turn beside its replay, or asks which.
 export function showCompare(main, threadA = "", turnA = "", threadB = "", turnB = "") {
@@ -18,7 +18,13 @@ export function showCompare(main, threadA = "", turnA = "", threadB = "", turnB 
   const place = h("div", { class: "run" });
   const problem = h("p", { class: "refusal", role: "alert" });
   const state = { isOver: false };
-  show(main, h("h1", null, "Compare two runs"), picker(a, b, isReplay), problem, place);
+  // The threads that are known, to choose from while one types.
+  const known = h("datalist", { id: newId("known") });
+  const stop = onThreads(({ threads }) =>
+    keep(known, threads.map(({ thread }) => thread), String, (value) => h("option", { value })),
+  );
+  show(main, h("h1", null, "Compare two runs"), picker(a, b, isReplay, known), problem, place);
+  const get = (path) => getUntilReached(path, () => state.isOver);
   const view = ([thread, turn]) => get(`${threadPath(thread, "turns", turn)}/view`);
   const two = async () => {
     const [one, other] = [a, b].map((side) => encodeURIComponent(side.join(":")));
@@ -37,6 +43,7 @@ export function showCompare(main, threadA = "", turnA = "", threadB = "", turnB 
   else read().catch((error) => problem.replaceChildren(bdi(error.message, 1000)));
   return () => {
     state.isOver = true;
+    stop();
   };
 }
 
@@ -53,10 +60,11 @@ function lacking(a, b) {
 }
 
 // Which two turns.
-function picker(a, b, isReplay) {
+function picker(a, b, isReplay, known) {
   const side = (name, [thread, turn]) => {
     const [threadId, turnId] = [newId("thread"), newId("turn")];
-    const threadField = h("input", { id: threadId, value: thread, required: true, dir: "auto", autocomplete: "off" });
+    const named = { id: threadId, value: thread, required: true, dir: "auto", autocomplete: "off", list: known.id };
+    const threadField = h("input", named);
     const turnField = h("input", { id: turnId, value: turn, required: true, type: "number", min: 1, class: "short" });
     const fields = h(
       "fieldset",
@@ -88,6 +96,7 @@ function picker(a, b, isReplay) {
         location.hash = `#/compare/${names.map(encodeURIComponent).join("/")}`;
       },
     },
+    known,
     h("div", { class: "pair" }, one.fields, other.fields),
     h(
       "div",

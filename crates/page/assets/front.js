@@ -1,6 +1,6 @@
 // The front page: ask something, see who waits and what runs.
 
-import { Problem, get, needs, noteBegun, postUntilReached, randomName, threadPath } from "./api.js";
+import { Problem, get, getUntilReached, needs, noteBegun, postUntilReached, randomName, threadPath } from "./api.js";
 import { bdi, h, keep, newId, show, tag } from "./dom.js";
 import { ago } from "./format.js";
 import { onThreads, statusChip, threadAddress, threadLink } from "./threads.js";
@@ -118,7 +118,7 @@ function askForm() {
       event.target.form.requestSubmit();
     }
   });
-  get("/agents")
+  getUntilReached("/agents")
     .then(({ agents }) =>
       agent.append(
         ...agents.map((one) => h("option", { value: one.name, selected: one.default ? true : null }, one.name)),

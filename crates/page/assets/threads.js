@@ -53,6 +53,7 @@ export function watchThreads() {
       running: running.running,
       threads: listed.threads,
       next: listed.next,
+      isKnown: true,
     });
     shared.listeners.forEach((listener) => listener(shared));
   };
@@ -86,7 +87,8 @@ export function threadList() {
   const draw = () => {
     const items = select(view);
     keep(list, items, (item) => item.thread, threadLine);
-    none.textContent = items.length ? "" : "No thread is like this.";
+    const isAll = !view.text && !view.status;
+    none.textContent = items.length || !shared.isKnown ? "" : isAll ? "There is no thread yet." : "No thread is like this.";
     mark(list);
     more.hidden = view.text ? !view.next : !shared.next;
   };

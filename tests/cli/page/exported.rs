@@ -141,6 +141,20 @@ fn exported_text_of_a_nested_agent_is_marked_wherever_it_is_shown() {
     is_accessible(&tab, "nested agent");
 }
 
+/// The second step was added by a decision that was made after the first had read web pages.
+#[test]
+fn exported_words_of_a_step_that_was_added_later_are_marked_and_those_of_the_plan_are_not() {
+    let home = Home::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/orchestrated/searched_again.json");
+    home.check(&["view", path, "--output", "run.html"], 0);
+    let Some(tab) = open(&home, "run.html") else { return };
+    tab.find("list", "Steps of draft 1");
+    tab.value("document.querySelectorAll('.step > details > summary').forEach((summary) => summary.click())")
+        .unwrap();
+    tab.shows(&["시세 조회", "강남구 아파트의 최근 실거래가를 동별로 찾는다."]);
+    tab.until("one of both is marked", || tab.count("planned after untrusted text was read") == 1);
+}
+
 #[test]
 fn exported_texts_of_strangers_are_text() {
     let home = Home::new();

@@ -33,7 +33,7 @@ const SCROLL: &str = "((selector, frames) => new Promise((resolve) => {
     const times = [];
     let [lines, made] = [0, 0];
     const watch = new MutationObserver((changes) => {
-        for (const change of changes) made += change.addedNodes.length;
+        for (const { addedNodes } of changes) made += [...addedNodes].filter((node) => node.nodeType === 1).length;
     });
     watch.observe(document.querySelector('main'), { subtree: true, childList: true });
     const frame = (now) => {

@@ -250,7 +250,7 @@ fn key_is_asked_for_and_threads_are_searched() {
     // What is found late for an earlier text is no longer shown.
     tab.value(LATE).unwrap();
     tab.fill("searchbox", "Search threads", "a");
-    tab.until("it is asked for", || tab.is("window.late"));
+    tab.until("it is asked for", || tab.is("Boolean(window.late)"));
     tab.fill("searchbox", "Search threads", "ab");
     tab.find("link", "abacus");
     tab.value("window.late").unwrap();
