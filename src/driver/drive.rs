@@ -145,6 +145,10 @@ impl<'a> Drive<'a> {
                         continue;
                     }
                     let state = self.drain(state, workers.as_mut())?;
+                    let (effect, cause) = match cause.cause {
+                        Cause::InDoubt => (effect, cause),
+                        _ => self.find_doubt(&state).unwrap_or((effect, cause)),
+                    };
                     return Err(interrupted(effect, cause, state));
                 }
                 Next::Waiting(waiting) => {
@@ -246,10 +250,21 @@ impl<'a> Drive<'a> {
     /// Stops a run that is to be gone on with, unless what still ran has ended it.
     fn stop(&mut self, state: State, mut workers: Option<Workers<'_, '_>>) -> Result<Run, Stopped> {
         let state = self.drain(state, workers.as_mut())?;
+        if let Some((effect, cause)) = self.find_doubt(&state) {
+            return Err(interrupted(effect, cause, state));
+        }
         match outstanding(self.compiled, &state).first().map(Effect::id) {
             Some(effect) => Err(interrupted(effect, Unanswered::new(Cause::Stopped, "by the user"), state)),
             None => Ok(Run { state, records: Vec::new(), waiting: None }),
         }
+    }
+
+    /// A write in doubt, if there is one: of all that a run stops for a person has to know that first. In a replay
+    /// nothing was called.
+    fn find_doubt(&self, state: &State) -> Option<(EffectId, Unanswered)> {
+        let (effect, tool) = self.ledger.doubts(self.compiled, state).next().filter(|_| self.may_ask())?;
+        let message = format!("{tool}: no answer is on record; the write may have happened");
+        Some((effect, Unanswered::new(Cause::InDoubt, message)))
     }
 
     /// Waits for the next answer of another thread.

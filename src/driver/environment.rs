@@ -49,14 +49,15 @@ pub(super) struct Registered {
 
 impl Environment {
     /// Performs an effect once. `None` for a wait that `stop` ended before its time, and for a call that can be made
-    /// again and that is left behind.
+    /// again and that is left behind. A call that cannot be made again is left behind once `leave` says so, and is in
+    /// doubt then.
     pub fn perform(
         &self,
         (run, trace): (&str, Option<&TraceContext>),
         request: &Request<'_>,
         tokens: Option<TokenSink<'_>>,
         retrying: RetrySink<'_>,
-        stop: &dyn Fn() -> bool,
+        (stop, leave): (&dyn Fn() -> bool, &dyn Fn() -> bool),
     ) -> Result<Option<Event>, Unanswered> {
         let effect = request.effect;
         let unavailable = |message| Err(Unanswered::new(Cause::Unavailable, message));
@@ -85,7 +86,8 @@ impl Environment {
                     return unavailable(format!("the tool {tool:?} is not registered"));
                 };
                 let trace = trace.map(|trace| trace.child(run, &effect.to_string()));
-                let Some(result) = call_tool(tool, contract, (run, trace), effect, input, stop) else {
+                let Some(result) = call_tool(tool, contract, (run, trace), effect, input, (stop, leave))
+                else {
                     return Ok(None);
                 };
                 let outcome = self.take_result(result, contract, *output)?;
@@ -125,7 +127,7 @@ impl Environment {
             Err(error) if contract.happens_once() && error.may_have_happened() => {
                 let said = clean(error.message);
                 let message = format!("{}: {said}; the write may have happened", contract.name);
-                Err(Unanswered::new(Cause::Timeout, self.redactor.text(message)))
+                Err(Unanswered::new(Cause::InDoubt, self.redactor.text(message)))
             }
             Err(error) => Ok(ToolOutcome::Failed {
                 kind: self.redactor.text(error.kind.to_string()),
@@ -136,14 +138,14 @@ impl Environment {
 }
 
 /// Calls a tool within its contract's time. A panic is a failure like others. `None` once `stop` says so, unless the
-/// call may not be made again.
+/// call may not be made again and `leave` does not say so.
 fn call_tool(
     tool: &Arc<dyn Tool>,
     contract: &ToolContract,
     (run, trace): (&str, Option<TraceContext>),
     effect: EffectId,
     input: &Value,
-    stop: &dyn Fn() -> bool,
+    (stop, leave): (&dyn Fn() -> bool, &dyn Fn() -> bool),
 ) -> Option<Result<ToolOutput, ToolError>> {
     // All tries of a write have one key for the server: what ran out of time may have happened.
     let keyed = if contract.effect == ToolEffect::Write { effect.first_try() } else { effect };
@@ -182,14 +184,18 @@ fn call_tool(
         if let Some(result) = begun.wait(left.min(SLICE)) {
             break Some(result);
         }
-        if left.is_zero() || (!waits && grace == 0) {
+        if left.is_zero() || leave() || (!waits && grace == 0) {
             break begun.leave();
         }
         grace -= u32::from(grace > 0 && stop());
     };
     match came {
         Some(result) => Some(result_of(result)),
-        None if began.elapsed() < timeout => None,
+        None if began.elapsed() < timeout && !once => None,
+        None if began.elapsed() < timeout => {
+            let message = "its answer was not waited for, because the process ends";
+            Some(Err(ToolError::new(ToolErrorKind::Timeout, message)))
+        }
         None => {
             let message = format!("no answer within {} ms", timeout.as_millis());
             Some(Err(ToolError::new(ToolErrorKind::Timeout, message)))
@@ -265,8 +271,8 @@ struct SystemClock;
 
 impl Clock for SystemClock {}
 
-/// Stops runs from another thread. What may not be done twice is waited for; what can be asked again is left behind,
-/// where the port can do that, and waits and tries end at once.
+/// Stops runs from another thread. What may not be done twice is waited for, unless it is [left](CancelToken::leave);
+/// what can be asked again is left behind, where the port can do that, and waits and tries end at once.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<AtomicU8>);
 
@@ -274,6 +280,8 @@ pub struct CancelToken(Arc<AtomicU8>);
 const INTERRUPT_SOON: u8 = 1;
 const INTERRUPT: u8 = 2;
 const CANCEL: u8 = 3;
+/// Beside a word: nothing is waited for.
+const LEAVE: u8 = 0x80;
 
 impl CancelToken {
     /// A token that stops nothing yet.
@@ -296,8 +304,15 @@ impl CancelToken {
         self.0.fetch_max(INTERRUPT_SOON, Ordering::Relaxed);
     }
 
+    /// As [`interrupt`](CancelToken::interrupt), and leaves behind what may not be done twice: it is in doubt then, as
+    /// after a crash. For the end of the process.
+    pub fn leave(&self) {
+        self.interrupt();
+        self.0.fetch_or(LEAVE, Ordering::Relaxed);
+    }
+
     fn says(&self, word: u8) -> bool {
-        self.0.load(Ordering::Relaxed) == word
+        self.0.load(Ordering::Relaxed) & !LEAVE == word
     }
 }
 
@@ -329,6 +344,11 @@ impl Deadline {
     /// Whether the run is to stop and to be gone on with.
     pub fn is_interrupted(&self) -> bool {
         self.cancel.says(INTERRUPT)
+    }
+
+    /// Whether nothing is waited for any more.
+    pub fn leaves(&self) -> bool {
+        self.cancel.0.load(Ordering::Relaxed) & LEAVE != 0
     }
 
     /// Whether the run is to stop once what it asks now is answered.

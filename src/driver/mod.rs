@@ -42,7 +42,7 @@ pub use environment::{Clock, sleep, time_for};
 #[doc(hidden)]
 pub use human_input::{open_question, token};
 #[doc(hidden)]
-pub use redact::{Redactor, redact};
+pub use redact::{MIN_SECRET_BYTES, Redactor, redact};
 #[doc(hidden)]
 pub use teller::{retell, retell_to};
 #[doc(hidden)]

@@ -127,12 +127,13 @@ impl<'a> Drive<'a> {
         state: &State,
         request: &Request<'_>,
     ) -> Result<Option<Event>, Unanswered> {
-        let (environment, stop) = (&self.agent.environment, || self.deadline.has_passed());
+        let environment = &self.agent.environment;
+        let (stop, leave) = (|| self.deadline.has_passed(), || self.deadline.leaves());
         let Some(place) = self.find_words(state, request) else {
             let retrying = |error: &Unanswered, most, delay| {
                 self.teller.tell_retry(request.effect, error, most, delay, environment.clock.now_ms());
             };
-            return environment.perform(self.traced_run(), request, None, &retrying, &stop);
+            return environment.perform(self.traced_run(), request, None, &retrying, (&stop, &leave));
         };
         if self.has_streamed.replace(false) {
             self.teller.observer.notice(Signal::Restarted);
@@ -143,7 +144,8 @@ impl<'a> Drive<'a> {
             words.borrow_mut().forget();
             self.teller.tell_retry(request.effect, error, most, delay, environment.clock.now_ms());
         };
-        let answer = environment.perform(self.traced_run(), request, Some(&mut sink), &retrying, &stop);
+        let answer =
+            environment.perform(self.traced_run(), request, Some(&mut sink), &retrying, (&stop, &leave));
         match &answer {
             Ok(Some(Event::ModelReplied { reply, .. })) => {
                 self.has_streamed.set(words.into_inner().end(reply.tool_calls.is_empty()));

@@ -15,9 +15,9 @@ use crate::spec::Spec;
 /// What stands where a key was.
 const REDACTED: &str = "[redacted]";
 
-/// Shorter values are no secrets: local servers are happy with `x` or `none`, and replacing such a value
-/// would garble every text.
-const SHORTEST: usize = 8;
+/// The length of the shortest secret that is replaced, in bytes. Local servers are happy with `x` or `none`, and
+/// replacing such a value would garble every text.
+pub const MIN_SECRET_BYTES: usize = 8;
 
 /// The shortest secret in what a server says. It is shown in errors alone, so garbling costs little.
 const SHORTEST_OF_SERVERS: usize = 4;
@@ -35,7 +35,7 @@ pub struct Redactor {
 impl Redactor {
     /// A redactor for these keys.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        Redactor::of_length(SHORTEST, secrets.into_iter().collect::<Vec<_>>().iter())
+        Redactor::of_length(MIN_SECRET_BYTES, secrets.into_iter().collect::<Vec<_>>().iter())
     }
 
     fn of_length<'s>(shortest: usize, secrets: impl Iterator<Item = &'s Secret>) -> Self {

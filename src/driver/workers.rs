@@ -92,11 +92,12 @@ impl Worker<'_> {
         // A wait holds nothing that could be lost.
         let is_wait = matches!(request.body, RequestBody::Wait { .. });
         let stop = || (is_wait && self.stops_waiting.load(Ordering::Relaxed)) || self.deadline.has_passed();
+        let leave = || self.deadline.leaves();
         let effect = request.effect;
         let retrying = |error: &Unanswered, most, delay| {
             let _ = self.sender.send(Said::Retrying(effect, error.clone(), most, delay));
         };
-        let perform = || self.agent.environment.perform(self.run, request, None, &retrying, &stop);
+        let perform = || self.agent.environment.perform(self.run, request, None, &retrying, (&stop, &leave));
         // A panic of a port is the run's, and not a wait without an end.
         let said = catch_unwind(AssertUnwindSafe(perform));
         let said = said.map_or_else(Said::Panicked, |performed| Said::Performed((effect, performed)));

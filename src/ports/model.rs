@@ -210,6 +210,9 @@ pub enum Cause {
     /// The user stopped the run before there was an answer. It can be gone on with.
     #[error("stopped")]
     Stopped,
+    /// A write that may not be made twice was called, and it is not known whether it happened. A person has to say.
+    #[error("in doubt")]
+    InDoubt,
 }
 
 /// A person, or a program that answers for one. Blocking.

@@ -47,7 +47,7 @@ fn write_that_does_not_come_back_interrupts_the_run_and_stays_in_doubt() {
         let ended = agent.job(asked("q")).journal(&mut journal).run();
         if doubted {
             let said = ended.unwrap_err().to_string();
-            let wanted = "interrupted at step.1.1.1 (EXECUTE): timeout: send: no answer within 20 ms; the write may have happened";
+            let wanted = "interrupted at step.1.1.1 (EXECUTE): in doubt: send: no answer within 20 ms; the write may have happened";
             assert_eq!(said, wanted);
             let again = agent.resume(&mut journal).run().unwrap_err();
             assert!(matches!(again, Stopped::InDoubt { .. }), "{again:?}");

@@ -81,7 +81,7 @@ impl RunInfo<'_> {
                     "tries": cause.tries,
                     "retry_after_seconds": cause.retry_after.map(|delay| delay.as_secs_f64()),
                 }));
-                // A write whose time ran out may have happened.
+                // Of a write that failed nobody knows whether it happened.
                 in_doubt = self
                     .location
                     .pending()
@@ -249,7 +249,7 @@ impl RunInfo<'_> {
     }
 
     fn interruption(&self, interrupted: &Interrupted) -> Error {
-        // A write whose time ran out may have happened.
+        // Of a write that failed nobody knows whether it happened.
         if let Some(pending) = self.location.pending().filter(Pending::is_doubt) {
             let hint = doubt_hint(pending.command_lines());
             return Error::new(Class::InDoubt, interrupted).hint(hint);
@@ -290,6 +290,7 @@ impl RunInfo<'_> {
         };
         let class = match interrupted.cause.cause {
             Cause::Stopped => Class::Cancelled,
+            Cause::InDoubt => Class::InDoubt,
             _ => Class::Interrupted,
         };
         Error::new(class, one_line(&interrupted.to_string())).hint(format!("{advice}{hint}"))

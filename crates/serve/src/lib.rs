@@ -111,7 +111,7 @@ pub fn serve(
         let grace = options.grace;
         let stopped = async move {
             told_to_stop().await;
-            stops.pool.stop(grace).await;
+            stops.pool.stop(grace, grace).await;
             stops.live.stop();
             let _ = has_stopped.send(());
         };

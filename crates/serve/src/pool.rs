@@ -10,6 +10,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::problem::{Kind, Problem, Result};
 use planwright::driver::CancelToken;
 
+/// How long runs may take to write down that they stop, once nothing is waited for.
+const LAST_RECORDS: Duration = Duration::from_secs(3);
+
 /// A bounded pool of runs.
 pub(crate) struct Pool {
     slots: Arc<Semaphore>,
@@ -112,15 +115,21 @@ impl Pool {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes no new work, and brings what runs to its next record. Returns when nothing runs any more.
-    /// What is asked meanwhile is waited for, for a time.
-    pub async fn stop(&self, grace: Duration) {
+    /// Takes no new work, and brings what runs to its next record. What is asked meanwhile is waited for, for a time:
+    /// models and what can be called again as long as `grace`, writes as long as `write_grace`. A write that is not
+    /// answered then is in doubt. What holds its thread even so is left to the end of the process.
+    pub async fn stop(&self, grace: Duration, write_grace: Duration) {
         self.is_stopping.store(true, Ordering::SeqCst);
-        self.tokens().values().for_each(CancelToken::interrupt_soon);
-        if tokio::time::timeout(grace, self.slots.acquire_many(self.size)).await.is_err() {
-            self.tokens().values().for_each(CancelToken::interrupt);
+        let tell = |tell: fn(&CancelToken)| self.tokens().values().for_each(tell);
+        tell(CancelToken::interrupt_soon);
+        let stages: [(_, fn(&CancelToken)); 2] =
+            [(grace, CancelToken::interrupt), (write_grace.saturating_sub(grace), CancelToken::leave)];
+        for (time, next) in stages {
+            if tokio::time::timeout(time, self.slots.acquire_many(self.size)).await.is_err() {
+                tell(next);
+            }
         }
-        let _ = self.slots.acquire_many(self.size).await;
+        let _ = tokio::time::timeout(LAST_RECORDS, self.slots.acquire_many(self.size)).await;
         self.slots.close();
     }
 }

@@ -242,6 +242,9 @@ impl From<StoreError> for Problem {
     }
 }
 
+/// How a write in doubt is gone on with.
+pub(crate) const RESOLVE: &str = "POST /threads/{thread_id}/resolve says what became of it";
+
 /// What of the program is wrong before a run begins: a setting, an agent, a contract.
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
@@ -263,6 +266,9 @@ impl From<Stopped> for Problem {
                 let hint = "the turn is kept, and goes on when the service starts again";
                 return Problem::new(Kind::Stopping, "the service is stopping").hint(hint).retry_after(1);
             }
+            Stopped::Interrupted(interrupted) if interrupted.cause.cause == Cause::InDoubt => {
+                (Kind::InDoubt, RESOLVE)
+            }
             Stopped::Interrupted(interrupted) => {
                 let hint = "the turn is kept: POST /threads/{thread_id}/resume goes on with it";
                 let problem = Problem::new(Kind::Interrupted, stopped.to_string()).hint(hint);
@@ -273,9 +279,7 @@ impl From<Stopped> for Problem {
             }
             // The first has ended since this was looked up.
             Stopped::AskedBefore => (Kind::Busy, "send it again"),
-            Stopped::InDoubt { .. } => {
-                (Kind::InDoubt, "POST /threads/{thread_id}/resolve says what became of it")
-            }
+            Stopped::InDoubt { .. } => (Kind::InDoubt, RESOLVE),
             Stopped::Unfinished => {
                 (Kind::Open, "POST /threads/{thread_id}/resume goes on with it, /cancel ends it")
             }

@@ -10,7 +10,7 @@ use crate::caller::Caller;
 use crate::describe::{Changes, Reads, Runs};
 use crate::input::{Body, Given, Thread, whole_number};
 use crate::pool::read;
-use crate::problem::{Kind, Problem, Result};
+use crate::problem::{Kind, Problem, RESOLVE, Result};
 use crate::service::{Service, Shared};
 use planwright::driver::Resolution;
 use planwright::journal::ThreadId;
@@ -96,9 +96,7 @@ pub(crate) fn end_turn(
         return Err(Problem::new(Kind::Answer, "the thread waits for something else"));
     }
     if let Some(doubt) = open.filter(planwright_app::Pending::is_doubt) {
-        return Err(Problem::new(Kind::InDoubt, doubt.text())
-            .hint("POST /threads/{thread_id}/resolve says what became of it")
-            .of_thread(&stored.thread));
+        return Err(Problem::new(Kind::InDoubt, doubt.text()).hint(RESOLVE).of_thread(&stored.thread));
     }
     let cancelled = stored.threads.at(&stored.thread).cancel(reason, &service.keys);
     cancelled.map_err(|stopped| Problem::from(stopped).of_thread(&stored.thread))?;

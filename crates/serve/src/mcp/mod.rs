@@ -14,6 +14,7 @@ mod tools;
 pub(crate) use http::*;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::service::ServerInitializeError;
 
@@ -22,6 +23,9 @@ use crate::mcp::stdio::Stdio;
 use crate::options::Options;
 use crate::service::Shared;
 use planwright_app::{Error, Result};
+
+/// How long writes under way are waited for at the end, where nothing else is.
+const WRITE_GRACE: Duration = Duration::from_secs(5);
 
 /// Answers the messages on stdin until it is closed or the process is told to stop, and what runs is brought to its
 /// next record.
@@ -49,7 +53,7 @@ pub(crate) async fn answer_stdin(
         () = told_to_stop => {}
     }
     let end = running.cancellation_token();
-    service.pool.stop(options.grace).await;
+    service.pool.stop(options.grace, WRITE_GRACE.max(options.grace)).await;
     // Forms are waited for no more.
     service.live.stop();
     // What the calls have come to is sent by then.
