@@ -166,9 +166,9 @@ fn describe_status(form: &Form, kinds: &[Kind]) -> Response {
 }
 
 /// The problems of what speaks JSON-RPC, whose own errors are messages as well.
-pub(crate) struct Talks;
+pub(crate) struct McpProblems;
 
-impl IntoResponses for Talks {
+impl IntoResponses for McpProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let kinds = [Kind::Message, Kind::NoSession, Kind::NoMethod, Kind::NotAcceptable, Kind::MediaType];
         let mut responses = describe(&PROBLEM, &kinds);

@@ -26,7 +26,7 @@ pub(crate) struct ChatReply {
     /// What a person is asked.
     question: Option<String>,
     /// The token of that question, which an answer to it names.
-    token: Option<String>,
+    pub token: Option<String>,
     /// The conversation: each question and what came of it.
     messages: Vec<String>,
     /// What was asked.

@@ -16,7 +16,7 @@ use crate::mcp::question::{Question, answers_to};
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::{Service, Under};
-use crate::threads::ResolveRequest;
+use crate::threads::{ResolveRequest, end_turn};
 use planwright::contract::excerpt;
 use planwright::driver::CancelToken;
 use planwright::journal::ThreadId;
@@ -25,13 +25,16 @@ use planwright_app::{Pending, RunLocation, StoredThread};
 type Work = Box<dyn FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send>;
 
 /// What a call does to a thread.
-pub(super) struct Deed {
+pub(super) struct ThreadTask {
     pub thread: ThreadId,
     pub begin: Begin,
     pub work: Work,
     /// Whether it answers what the thread waits for, or goes on with it.
     pub is_answer: bool,
 }
+
+/// Why a run ends whose call is cancelled.
+pub(super) const CANCELLED: &str = "the client has cancelled the call";
 
 /// What the tool `answer` takes one of.
 const ANSWERS: [&str; 9] =
@@ -46,7 +49,7 @@ struct AskArguments {
     thread_id: Option<String>,
 }
 
-impl Deed {
+impl ThreadTask {
     /// Asks an agent.
     pub fn ask(service: &Service, caller: &Caller, agent: String, arguments: JsonObject) -> Result<Self> {
         caller.check_may(Right::Run)?;
@@ -62,7 +65,7 @@ impl Deed {
         let work: Work = Box::new(move |service, stored, under| {
             ask(service, stored, under, None, Some(&agent), question.trim(), Vec::new())
         });
-        Ok(Deed { thread, begin: Begin::NextTurn, work, is_answer: false })
+        Ok(ThreadTask { thread, begin: Begin::NextTurn, work, is_answer: false })
     }
 
     /// Answers what a thread waits for. Fields that are `null` or `false` say nothing.
@@ -116,17 +119,25 @@ impl Deed {
                 return Err(Problem::new(Kind::Input, problem));
             }
         };
-        Ok(Deed { thread, begin: Begin::Here, work, is_answer: true })
+        Ok(ThreadTask { thread, begin: Begin::Here, work, is_answer: true })
     }
 
-    /// Has what stops the call stop the run.
+    /// Has what stops the call stop the run, and what it asks a person.
     pub fn stopped_by(self, stop: &Arc<Stop>) -> Self {
-        let (stop, work) = (Arc::clone(stop), self.work);
+        let (stop, work, thread) = (Arc::clone(stop), self.work, self.thread.clone());
         let work: Work = Box::new(move |service, stored, under| {
             stop.hold(under.cancel_token());
-            work(service, stored, under)
+            let reply = work(service, stored, under)?;
+            if let Some(token) = reply.token.clone() {
+                stop.keep_form(Some(Form { request: None, thread: thread.clone(), token: token.clone() }));
+                // The call may be waited for no more by now, and then nobody else looks.
+                if stop.is_said() {
+                    let _ = end_turn(service, thread, Some(&token), CANCELLED.to_owned());
+                }
+            }
+            Ok(reply)
         });
-        Deed { work, ..self }
+        ThreadTask { work, ..self }
     }
 }
 
@@ -142,9 +153,9 @@ fn check_is_no_doubt(stored: &StoredThread) -> Result<()> {
     }
 }
 
-/// A form that is open: its request, and the thread and the token of what it asks.
+/// What a person is asked: its thread and its token, and the request that has shown it as a form.
 pub(super) struct Form {
-    pub request: RequestId,
+    pub request: Option<RequestId>,
     pub thread: ThreadId,
     pub token: String,
 }
@@ -167,16 +178,20 @@ impl Stop {
     fn hold(&self, token: CancelToken) {
         *self.run() = Some(token);
         // It may have been said before.
-        if *self.is_said.borrow() {
+        if self.is_said() {
             self.say();
         }
+    }
+
+    pub fn is_said(&self) -> bool {
+        *self.is_said.borrow()
     }
 
     fn run(&self) -> std::sync::MutexGuard<'_, Option<CancelToken>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the form that the call waits for, or forgets it. Gives that which was kept.
+    /// Keeps what the run of the call asks a person, or forgets it. Gives that which was kept.
     pub fn keep_form(&self, form: Option<Form>) -> Option<Form> {
         std::mem::replace(&mut self.form.lock().unwrap_or_else(PoisonError::into_inner), form)
     }

@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_server::{
 };
 
 use crate::caller::Caller;
-use crate::describe::Talks;
+use crate::describe::McpProblems;
 use crate::log::RequestName;
 use crate::mcp::server::McpServer;
 use crate::options::Options;
@@ -149,7 +149,7 @@ fn problem_of(status: StatusCode, brings_json: bool, text: &Bytes) -> Problem {
     post, path = "/mcp", tag = "mcp", request_body = Object,
     responses(
         (status = 200, content((Object = "application/json"), (DataEvent = "text/event-stream"))),
-        (status = 202, description = "It is taken, and has no answer"), Talks
+        (status = 202, description = "It is taken, and has no answer"), McpProblems
     )
 )]
 pub(crate) async fn take_message(
@@ -162,7 +162,7 @@ pub(crate) async fn take_message(
 
 /// Listens to what a session is told besides its answers.
 #[utoipa::path(
-    get, path = "/mcp", tag = "mcp", responses((status = 200, body = DataEvent, content_type = "text/event-stream"), Talks)
+    get, path = "/mcp", tag = "mcp", responses((status = 200, body = DataEvent, content_type = "text/event-stream"), McpProblems)
 )]
 pub(crate) async fn listen(
     Extension(door): Extension<Arc<Door>>,
@@ -173,7 +173,7 @@ pub(crate) async fn listen(
 }
 
 /// Ends a session.
-#[utoipa::path(delete, path = "/mcp", tag = "mcp", responses((status = 204, description = "It has ended"), Talks))]
+#[utoipa::path(delete, path = "/mcp", tag = "mcp", responses((status = 204, description = "It has ended"), McpProblems))]
 pub(crate) async fn end_session(
     Extension(door): Extension<Arc<Door>>,
     caller: Caller,

@@ -18,7 +18,7 @@ use crate::caller::Caller;
 use crate::feed::{Item, perform_followed};
 use crate::keys::Right;
 use crate::log::{RequestName, under_request};
-use crate::mcp::call::{Deed, Form, Outcome, Stop};
+use crate::mcp::call::{CANCELLED, Form, Outcome, Stop, ThreadTask};
 use crate::mcp::question::Question;
 use crate::mcp::tools::{ANSWER, agent_of, list_tools};
 use crate::pool::read;
@@ -31,7 +31,6 @@ use planwright::journal::ThreadId;
 
 /// How long a person may take for a form that a session waits for. What the run waits for can be answered after that.
 const FORM_TIME: Duration = Duration::from_secs(600);
-const CANCELLED: &str = "the client has cancelled the call";
 const INSTRUCTIONS: &str = "Each tool but `answer` asks an agent. A result names its thread: with it the next question \
                             goes on with the conversation. Where a result waits for a person, ask them, and give \
                             what they say to `answer`.";
@@ -60,11 +59,13 @@ impl McpServer {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes back a form whose call is cancelled, and ends the run that asks it. A write in doubt stays in doubt.
+    /// Takes back what a cancelled call asks, and ends its run. A write in doubt stays in doubt.
     async fn withdraw(&self, form: Form, peer: &Peer<RoleServer>) {
         let Form { request, thread, token } = form;
-        let withdrawn = CancelledNotificationParam::new(Some(request), Some(CANCELLED.to_owned()));
-        let _ = peer.notify_cancelled(withdrawn).await;
+        if request.is_some() {
+            let withdrawn = CancelledNotificationParam::new(request, Some(CANCELLED.to_owned()));
+            let _ = peer.notify_cancelled(withdrawn).await;
+        }
         let service = Arc::clone(&self.service);
         // One that was answered meanwhile has nothing to end.
         let _ = read(move || end_turn(&service, thread, Some(&token), CANCELLED.to_owned())).await;
@@ -148,7 +149,7 @@ impl ServerHandler for McpServer {
         });
         let done = done.await;
         self.calls().remove(&context.id);
-        if let Some(form) = stop.keep_form(None) {
+        if let Some(form) = stop.keep_form(None).filter(|_| stop.is_said()) {
             self.withdraw(form, &context.peer).await;
         }
         Ok(done.unwrap_or_else(|problem| {
@@ -204,15 +205,15 @@ impl Call<'_> {
                 let (question, said) = Question::sent_back(&state, responses, &request.name, &arguments)?;
                 let thread = self.caller.thread("requestState", &question.thread_id)?;
                 match said.map(|said| self.answer_of(&question, said)) {
-                    Some(Ok(Some(deed))) => self.perform(deed).await?,
+                    Some(Ok(Some(task))) => self.perform(task).await?,
                     Some(Ok(None)) => return Ok(CallToolResult::from(self.load(thread, 0).await?).into()),
                     Some(Err(problem)) => self.refuse(thread, problem).await?,
                     None => self.load(thread, 0).await?,
                 }
             }
-            (None, None) => self.perform(Deed::answer(self.service, self.caller, arguments)?).await?,
+            (None, None) => self.perform(ThreadTask::answer(self.service, self.caller, arguments)?).await?,
             (None, Some(agent)) => {
-                self.perform(Deed::ask(self.service, self.caller, agent, arguments)?).await?
+                self.perform(ThreadTask::ask(self.service, self.caller, agent, arguments)?).await?
             }
         };
         loop {
@@ -226,7 +227,7 @@ impl Call<'_> {
             let thread = self.caller.thread("$.thread_id", &question.thread_id)?;
             let said = self.elicit(question, thread.clone()).await;
             outcome = match said.map(|said| self.answer_of(question, said)) {
-                Some(Ok(Some(deed))) => self.perform(deed).await?,
+                Some(Ok(Some(task))) => self.perform(task).await?,
                 Some(Err(problem)) => self.refuse(thread, problem).await?,
                 None | Some(Ok(None)) => return Ok(CallToolResult::from(outcome).into()),
             };
@@ -234,16 +235,16 @@ impl Call<'_> {
     }
 
     /// What the user of a client said to a form, as an answer; nothing where they said nothing.
-    fn answer_of(&self, question: &Question, said: ElicitResult) -> Result<Option<Deed>> {
+    fn answer_of(&self, question: &Question, said: ElicitResult) -> Result<Option<ThreadTask>> {
         let arguments = question.arguments(said)?;
-        arguments.map(|arguments| Deed::answer(self.service, self.caller, arguments)).transpose()
+        arguments.map(|arguments| ThreadTask::answer(self.service, self.caller, arguments)).transpose()
     }
 
-    async fn perform(&self, deed: Deed) -> Result<Outcome> {
-        let deed = deed.stopped_by(self.stop);
-        let (thread, is_answer) = (deed.thread.clone(), deed.is_answer);
+    async fn perform(&self, task: ThreadTask) -> Result<Outcome> {
+        let task = task.stopped_by(self.stop);
+        let (thread, is_answer) = (task.thread.clone(), task.is_answer);
         let left_open = [Kind::Open, Kind::Interrupted, Kind::Stopping, Kind::Busy].map(Kind::word);
-        let turn = match self.run(deed).await {
+        let turn = match self.run(task).await {
             Ok(reply) => reply.turn,
             // What became of a write is asked like any other question.
             Err(problem) if problem.word() == Kind::InDoubt.word() => 0,
@@ -264,7 +265,7 @@ impl Call<'_> {
         }
     }
 
-    async fn run(&self, Deed { thread, begin, work, .. }: Deed) -> Result<ChatReply> {
+    async fn run(&self, ThreadTask { thread, begin, work, .. }: ThreadTask) -> Result<ChatReply> {
         let Some(token) = &self.progress else { return self.service.perform(thread, work).await };
         let (_, mut items) = perform_followed(self.service, thread, begin, work).await?;
         let mut told = 0_u32;
@@ -308,7 +309,11 @@ impl Call<'_> {
             .send_request_with_option(request, PeerRequestOptions::with_timeout(FORM_TIME))
             .await
             .ok()?;
-        self.stop.keep_form(Some(Form { request: sent.id.clone(), thread, token: question.token.clone() }));
+        self.stop.keep_form(Some(Form {
+            request: Some(sent.id.clone()),
+            thread,
+            token: question.token.clone(),
+        }));
         let said = tokio::select! {
             said = sent.await_response() => said,
             () = self.service.live.stopped() => Err(ServiceError::TransportClosed),
