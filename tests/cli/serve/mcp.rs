@@ -93,6 +93,18 @@ impl Drop for Host {
     }
 }
 
+/// Looks until something is there; not without an end.
+#[track_caller]
+pub fn poll<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..1_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("it did not come");
+}
+
 pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
@@ -160,13 +172,10 @@ fn cancelled_call_ends_its_run_and_the_thread_takes_the_next_question() {
     host.send(&json!({"method": "notifications/cancelled", "params": {"requestId": id}}));
     drop(may_answer);
     // The run ends at its next record, and nothing is answered to the call.
-    let next = loop {
+    let next = poll(|| {
         let next = host.call("validated", json!({"question": "7*6?", "thread_id": "합"}));
-        if !text(&next).contains("is being run already") {
-            break next;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
+        Some(next).filter(|next| !text(next).contains("is being run already"))
+    });
     assert_eq!(next["structuredContent"]["turn"], 2, "{next}");
     let shown = home.check(&["threads", "show", "합", "--json"], 0).json();
     assert_eq!(shown["turns"][0]["status"], "failed", "{shown}");
@@ -384,12 +393,9 @@ fn client_of_the_newest_protocol_that_hangs_up_has_cancelled() {
     write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
     was_asked.recv().unwrap();
     drop((stream, may_answer));
-    let turn = loop {
+    let turn = poll(|| {
         let turn = service.get("/threads/t", 200)["turns"][0].clone();
-        if turn["status"] != "running" {
-            break turn;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
+        Some(turn).filter(|turn| turn["status"] != "running")
+    });
     assert!(turn["error"].as_str().unwrap().starts_with("CANCELLED"), "{turn}");
 }

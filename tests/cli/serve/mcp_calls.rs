@@ -1,12 +1,10 @@
 //! Calls of tools that are cancelled, answered wrong or made by keys with one right.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::Service;
 use super::keys::make_key;
-use super::mcp::{Host, message, post, text};
+use super::mcp::{Host, message, poll, post, text};
 use crate::cli_support::Home;
 use crate::cli_support::store::{is_in_doubt, token, waits, wants_approval};
 use crate::support::{Answer, Server};
@@ -49,16 +47,60 @@ fn cancel_while_a_form_is_open_withdraws_it_and_ends_the_run() {
     let withdrawn = host.hear();
     assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
     assert_eq!(withdrawn["params"]["requestId"], form["id"], "{withdrawn}");
-    let turn = loop {
-        let turn = home.check(&["threads", "show", "송금", "--json"], 0).json()["turns"][0].clone();
-        if turn["status"] == "failed" {
-            break turn;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    assert!(turn["error"].as_str().unwrap().starts_with("CANCELLED"), "{turn}");
+    expect_cancelled(&home, "송금");
     let next = host.call("validated", ask);
     assert_eq!(next["structuredContent"]["turn"], 2, "{next}");
+}
+
+/// Waits until the only turn of a thread has ended as cancelled.
+#[track_caller]
+fn expect_cancelled(home: &Home, thread: &str) {
+    poll(|| {
+        let turn = home.check(&["threads", "show", thread, "--json"], 0).json()["turns"][0].clone();
+        turn["error"].as_str().filter(|error| error.starts_with("CANCELLED")).map(drop)
+    });
+}
+
+#[test]
+fn cancel_while_the_question_of_a_run_is_looked_up_ends_the_run() {
+    let home = Home::new();
+    home.write(
+        "asks.toml",
+        "name = 'asks'\n[policy]\nvalidate = 'off'\napproval = 'plan'\n[[tools]]\nname = 'calc'\n\
+         [roles.planner]\nprompt = 'P'\n[roles.writer]\nprompt = 'W'\n",
+    );
+    let model = Server::answering([Answer::reply(PLAN)]);
+    let args = ["--agent", "./asks.toml", "--base-url", &model.url(), "--model", "m"];
+    let mut host = Host::start(&home, &args, json!({}));
+    let mut cancelled = 0;
+    for nth in 0..12 {
+        let thread = format!("t{nth}");
+        let arguments = json!({"question": "?", "thread_id": thread});
+        let id = host.begin(
+            "tools/call",
+            json!({"name": "asks", "arguments": arguments, "_meta": {"progressToken": nth}}),
+        );
+        // Once the client hears of the question it is on record. The call has not looked it up yet.
+        let is_question = |heard: &Value| {
+            heard["params"]["message"].as_str().is_some_and(|text| text.contains(char::is_lowercase))
+        };
+        while !is_question(&host.hear()) {}
+        host.send(&cancel(id));
+        let next = host.begin("ping", json!({}));
+        let mut is_answered = false;
+        loop {
+            let heard = host.hear();
+            is_answered |= heard["id"] == id;
+            if heard["id"] == next {
+                break;
+            }
+        }
+        if !is_answered {
+            expect_cancelled(&home, &thread);
+            cancelled += 1;
+        }
+    }
+    assert!(cancelled > 0, "each call was answered before it was cancelled");
 }
 
 #[test]
