@@ -95,6 +95,15 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     run(&mut program, &["--base-url", &flag.url(), "--model", "of-the-flag", "--api-key-env", "OTHER"]);
     assert_eq!(asked(&flag), ("of-the-flag".to_owned(), Some("Bearer key-of-the-flag".to_owned())));
 
+    let messages = Server::answering([Answer::error(401, "who are you?")]);
+    program = home.program();
+    program.env("ANTHROPIC_BASE_URL", messages.url()).env("PLANWRIGHT_PROVIDER", "anthropic");
+    check(program.env("MY_KEY", "key-of-the-file").args(["run", SUM]), "", 3);
+    assert!(messages.seen()[0].target.ends_with("/messages"));
+    program = home.program();
+    check(program.env("PLANWRIGHT_PROVIDER", "open").args(["run", SUM]), "", 2)
+        .complains(&["PLANWRIGHT_PROVIDER: expected openai, anthropic or responses, found \"open\""]);
+
     let count = file.count();
     home.check(&["run", "--offline", SUM], 0).complains(&["the offline model"]);
     assert_eq!(file.count(), count);

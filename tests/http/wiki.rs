@@ -2,7 +2,7 @@
 
 use planwright::contract::Source;
 use planwright::ports::{Tool, ToolError, ToolOutput};
-use planwright_http::{Lookup, MediaWiki, Retry, Wiki};
+use planwright_http::{Lookup, MediaWiki, Network, Retry, Wiki};
 use serde_json::{Value, json};
 
 use super::call;
@@ -152,4 +152,13 @@ fn what_cannot_be_a_title_is_refused_unasked() {
     check_error(lookup("..", &[invalid]), "input", "relative");
     let textless = json!({"query": {"pages": [{"title": "A"}]}});
     check_error(lookup("A", &[textless]), "response", "gives no text");
+}
+
+#[test]
+fn an_answer_that_stops_amid_its_body_is_not_waited_for_as_long_as_the_whole_call() {
+    let server = Server::answering([Answer::chunks([r#"{"query": "#]).hanging()]);
+    let network = Network { idle_timeout: Some(std::time::Duration::from_millis(300)), ..Network::default() };
+    let wiki = MediaWiki::at(&server.origin()).unwrap().retry(Retry { tries: 1, ..Retry::default() });
+    let wiki = Wiki(wiki.through(&network).unwrap());
+    check_error(ask(&wiki, "state"), "timeout", "nothing more of the answer within 300ms");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env::VarError;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -159,7 +160,8 @@ impl ConfigFile {
 
     /// How every client gets to its server.
     pub fn network(&self) -> Network {
-        Network { ca_file: self.ca_file.clone(), proxy: self.proxy.clone() }
+        let idle_timeout = self.idle_timeout_seconds.map(|seconds| Duration::from_secs(seconds.get()));
+        Network { ca_file: self.ca_file.clone(), proxy: self.proxy.clone(), idle_timeout }
     }
 
     /// Loads the configuration file of this call. One that is asked for must exist.

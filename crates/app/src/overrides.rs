@@ -14,7 +14,7 @@ pub struct Overrides {
     /// The model to ask [env: PLANWRIGHT_MODEL]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub model: Option<String>,
-    /// The protocol of the server [default: openai]
+    /// The protocol of the server [env: PLANWRIGHT_PROVIDER] [default: openai]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_enum))]
     pub provider: Option<Provider>,
     /// A server, such as http://localhost:8080/v1 [env: OPENAI_BASE_URL, ANTHROPIC_BASE_URL]

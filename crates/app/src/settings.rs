@@ -55,6 +55,7 @@ impl Settings {
         let mut file = ConfigFile::find(config)?;
         let secrets = file.keys();
         check_variable_name(file.search_key_env(), "search_key_env")?;
+        file.provider = provider_of("PLANWRIGHT_PROVIDER")?.or(file.provider);
         file.max_wait_seconds = seconds_of("PLANWRIGHT_MAX_WAIT_SECONDS")?.or(file.max_wait_seconds);
         file.idle_timeout_seconds =
             seconds_of("PLANWRIGHT_IDLE_TIMEOUT_SECONDS")?.or(file.idle_timeout_seconds);
@@ -135,6 +136,16 @@ fn choose_embeddings(file: &ConfigFile, server: Option<&Server>) -> Result<Optio
         _ => resolve_headers(&file.embeddings.headers)?,
     };
     Ok(Some(Server { base_url, model, key, headers, ..Server::default() }))
+}
+
+/// The provider that a variable names.
+fn provider_of(name: &str) -> Result<Option<Provider>> {
+    let parse = |text: String| {
+        serde_json::from_value(text.trim().into()).map_err(|_| {
+            Error::unusable(format!("{name}: expected openai, anthropic or responses, found {text:?}"))
+        })
+    };
+    variable(name)?.map(parse).transpose()
 }
 
 /// A whole number of seconds that a variable holds.

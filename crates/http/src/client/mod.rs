@@ -59,6 +59,8 @@ pub struct Client {
     /// Those of them that nothing may hold.
     secrets: Vec<Secret>,
     pub(crate) retry: Retry,
+    /// The longest time between two pieces of what a tool is answered.
+    idle_timeout: Duration,
     /// The longest wait for a connection, name look-up and TLS each included.
     pub(crate) connect_timeout: Duration,
     /// Largest response that is read, in bytes after decompression.
@@ -91,6 +93,7 @@ impl Client {
             hidden: Vec::new(),
             secrets: Vec::new(),
             retry: Retry::default(),
+            idle_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             max_response_bytes: 4 << 20,
         }
@@ -141,6 +144,7 @@ impl Client {
         if let Some(file) = &network.ca_file {
             (self.roots, self.certificates) = (read_certificates(file)?, Ok(()));
         }
+        self.idle_timeout = network.idle_timeout.unwrap_or(self.idle_timeout);
         self.agent = open_agent(self.roots.clone(), network.open_proxy()?);
         Ok(())
     }
@@ -306,8 +310,7 @@ impl Client {
                 if !response.is_success() {
                     return Err(self.read_error(response, stop));
                 }
-                // The time of a call is short, and bounds the whole.
-                let bytes = response.read_within(Duration::MAX, stop)?;
+                let bytes = response.read_within(self.idle_timeout, stop)?;
                 parse_json(&bytes).map_err(|_| self.explain_unreadable("JSON", &bytes))
             },
         );

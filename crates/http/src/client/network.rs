@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Proxy};
@@ -16,6 +17,9 @@ pub struct Network {
     /// The address of a proxy, without a password: `http://proxy.example:3128`. `HTTPS_PROXY` and `HTTP_PROXY` name
     /// those for every client, `NO_PROXY` what is reached without. This machine always is.
     pub proxy: Option<String>,
+    /// The longest time between two pieces of what a tool is answered. Default: ten seconds. Models have one of
+    /// their own.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// Shows no password of the proxy.
