@@ -215,7 +215,7 @@ impl McpServer {
         let named = self.tools.iter().flatten().chain(self.tool.keys());
         if let Some(unknown) = named.into_iter().find(|named| !known.contains(named.as_str())) {
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
-            let problem = format!("no pinned tool is called {unknown:?}; the server has {known}");
+            let problem = format!("the server has no tool {unknown:?}; it has {known}");
             return Err(SpecError::at(field, problem));
         }
         let (mut contracts, mut names) = (Vec::new(), BTreeSet::new());

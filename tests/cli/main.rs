@@ -22,6 +22,7 @@ mod human;
 mod keys;
 mod legible;
 mod mcp;
+mod mcp_ends;
 mod models;
 mod one_writer;
 #[cfg(unix)]

@@ -59,7 +59,8 @@ fn answer(seen: &Seen, description: &str) -> Answer {
                 "type": "object", "required": ["path"],
                 "properties": {"path": {"type": "string"}, "from": {"minimum": from}, "to": {"minimum": to}},
             });
-            json!({"tools": [{"name": "read_text", "description": description, "inputSchema": schema, "annotations": {"readOnlyHint": true}}]})
+            let tool = json!({"name": "read_text", "description": description, "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+            json!({"tools": vec![tool; if description == "twice" { 2 } else { 1 }]})
         }
         "tools/call" => {
             json!({"content": [{"type": "text", "text": format!("{} 안", asked["params"]["arguments"]["path"])}]})
@@ -114,6 +115,28 @@ fn what_a_server_says_is_pinned_by_a_command_and_a_change_is_refused() {
         "what does not show is shown in the file"
     );
     home.check(&run, 0);
+}
+
+#[test]
+fn what_cannot_be_pinned_is_listed_with_the_words_of_the_pin() {
+    let (home, server, described) = world();
+    *described.lock().unwrap() = "twice".to_owned();
+    let agent = AGENT.replace("URL", &server.origin());
+    for (agent, problem) in [
+        (agent.clone(), "two tools are called \"files.read_text\""),
+        (
+            agent.replace("[mcp.files.tool", "tools = [\"write\"]\n[mcp.files.tool"),
+            "the server has no tool \"write\"; it has read_text",
+        ),
+    ] {
+        home.write("mine.toml", &agent);
+        let pin = home.check(&with(&["mcp", "pin"], &MINE), 2);
+        let list = home.check(&with(&["mcp", "list"], &MINE), 2);
+        assert_eq!(pin.stderr, list.stderr);
+        pin.complains(&["mine.toml: mcp.files: ", problem]);
+        list.prints(&["files.read_text"]);
+        assert!(!home.path("mine.mcp.json").exists());
+    }
 }
 
 #[test]

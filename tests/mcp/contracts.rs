@@ -88,7 +88,7 @@ fn a_selection_leaves_the_others_out_and_names_none_that_is_not_there() {
     assert_eq!(used.iter().map(|(contract, _)| &*contract.name).collect::<Vec<_>>(), ["s.two"]);
     server.tools = Some(vec!["three".to_owned()]);
     let error = server.contracts("s", &listed).unwrap_err().to_string();
-    assert!(error.contains(r#"no pinned tool is called "three"; the server has one, two"#), "{error}");
+    assert!(error.contains(r#"the server has no tool "three"; it has one, two"#), "{error}");
 }
 
 #[test]

@@ -28,10 +28,16 @@ fn floods_doubles_and_answers_to_nobody_hurt_no_call() {
 }
 
 #[test]
-fn an_answer_of_any_size_is_bounded() {
+fn an_answer_that_is_too_large_fails_its_call_at_once_and_says_why() {
     let tools = open(&server("", None));
-    let kept = call(&tools, "huge").unwrap().text;
-    assert_eq!(kept, "huge", "the line is dropped as it comes, and the next is read");
+    for text in ["huge", "huge, with the id behind it"] {
+        let error = call_within(&tools, text, Duration::from_secs(3600)).unwrap_err();
+        assert_eq!(error.kind, ToolErrorKind::Response);
+        assert_eq!(error.message, "the server's answer was dropped: larger than 8 MiB");
+        expect_alive(&tools);
+    }
+    let error = call_within(&tools, "huge without an end", Duration::from_secs(2)).unwrap_err();
+    assert!(error.kind == ToolErrorKind::Timeout && error.message.contains("larger than 8 MiB"), "{error}");
 }
 
 #[test]

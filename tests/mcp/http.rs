@@ -98,6 +98,8 @@ fn an_answer_may_come_as_a_stream_and_one_that_breaks_off_fails_its_call_alone()
             "break" => Some(Answer::broken_chunks([note])),
             "end" => Some(Answer::chunks([note])),
             "html" => Some(Answer::body(200, "text/html", "<p>hello</p>")),
+            "large" => Some(Answer::json(200, &json!({"text": "x".repeat(9 << 20)}))),
+            "large stream" => Some(Answer::chunks([format!("data: {}\n\n", "x".repeat(9 << 20))])),
             "unavailable" => Some(Answer::error(503, "no \u{1b}room for tok-12345678")),
             "refused" => Some(Answer::error(400, "no such header")),
             "hang" => Some(Answer::silence()),
@@ -111,8 +113,14 @@ fn an_answer_may_come_as_a_stream_and_one_that_breaks_off_fails_its_call_alone()
         assert!(error.kind == ToolErrorKind::Response && error.may_have_happened(), "{text}: {error}");
         expect_alive(&tools);
     }
+    for text in ["large", "large stream"] {
+        let error = call(&tools, text).unwrap_err();
+        assert_eq!(error.message, "the server's answer was dropped: larger than 8 MiB");
+        assert!(error.may_have_happened());
+    }
     let error = call(&tools, "unavailable").unwrap_err();
-    assert!(error.may_have_happened() && error.message.contains(r"status 503"), "{error}");
+    assert!(error.kind == ToolErrorKind::Http && error.may_have_happened(), "{error}");
+    assert!(error.message.starts_with("the server answered with status 503: "), "{error}");
     assert!(!error.message.contains("tok-") && !error.message.contains('\u{1b}'), "{error}");
     let error = call(&tools, "refused").unwrap_err();
     assert!(!error.may_have_happened() && error.message.contains("no such header"), "{error}");
@@ -148,7 +156,20 @@ fn an_address_that_cannot_be_reached_or_refuses_says_what_to_do() {
     assert!(error.message.contains("status 401") && error.message.contains("bearer_token_env"), "{error}");
     let dead = McpServer { url: Some("http://127.0.0.1:9/mcp".to_owned()), ..McpServer::default() };
     let dead = Server::new("hostile", &dead, &Network::default(), &find).unwrap();
-    assert!(!dead.list().unwrap_err().may_have_happened());
+    let error = dead.list().unwrap_err();
+    assert!(!error.may_have_happened());
+    assert!(error.message.starts_with("the server cannot be used: Connection refused"), "{error}");
+    let moved = Http::start(|_, _| Answer::error(308, "").header("location", "https://new.example/mcp"));
+    let error = server(&moved).list().unwrap_err();
+    let told = "status 308, a redirect to https://new.example/mcp: set `url` to where the server is";
+    assert!(error.message.contains(told), "{error}");
+    let short = |name: &str| Some(if name == "TOKEN" { "Bearer abc" } else { "north" }.to_owned());
+    let definition = server(&moved).definition().clone();
+    let error = Server::new("hostile", &definition, &Network::default(), &short).err().unwrap();
+    assert!(
+        error.contains("TOKEN") && error.contains("at least 8 bytes") && !error.contains("abc"),
+        "{error}"
+    );
     let wrong = McpServer { url: Some("files:///etc".to_owned()), ..McpServer::default() };
     let error = Server::new("hostile", &wrong, &Network::default(), &find).err().unwrap();
     assert!(error.starts_with("[mcp.hostile]: expected an address"), "{error}");

@@ -40,6 +40,27 @@ fn a_listed_variable_is_passed_and_its_value_is_a_key() {
 }
 
 #[test]
+fn a_key_that_is_too_short_to_be_hidden_is_refused_and_a_switch_is_none() {
+    let listed = |name: &str| McpServer { env: vec![name.to_owned()], ..definition("", None) };
+    let open = |name: &str, value: &'static str| {
+        Server::new("hostile", &listed(name), &Network::default(), &|_| Some(value.to_owned()))
+            .map(|server| server.secrets().len())
+    };
+    for (value, is_key) in
+        [("x", false), ("1234567", false), ("한글", false), ("12345678", true), ("한글한", true)]
+    {
+        let opened = open("DB_PASSWORD", value);
+        assert_eq!(opened.as_ref().ok(), is_key.then_some(&1), "{value}");
+        if let Err(error) = opened {
+            assert!(error.starts_with("the environment variable DB_PASSWORD, named by [mcp.hostile]: expected a key of at least 8 bytes"), "{error}");
+            assert!(!error.contains(value) || value == "x", "{error}");
+        }
+    }
+    assert_eq!(open("TOKENIZERS_PARALLELISM", "False"), Ok(0));
+    assert_eq!(open("LANG", "C"), Ok(0), "a variable whose name speaks of no key");
+}
+
+#[test]
 fn a_program_that_is_not_there_is_said_to_be_so() {
     let absent = McpServer { command: Some("/no/such/server".to_owned()), ..definition("", None) };
     let error = server_of(&absent).list().unwrap_err();

@@ -49,6 +49,7 @@ fn a_write_that_its_server_did_not_survive_is_in_doubt() {
     let told = died.to_string();
     assert!(matches!(died, Stopped::Interrupted(_) | Stopped::InDoubt { .. }), "{died:?}");
     assert!(told.contains("hostile.write") && told.contains("may have happened"), "{told}");
+    assert!(told.contains("in doubt: ") && !told.contains("timeout"), "{told}");
     // One that may be made again, and one that was refused, are outcomes like any other.
     for (tool, text) in [("hostile.append", "die"), ("hostile.write", "refuses")] {
         let run = agent(&spec(""), &[&plan(tool, text), "끝"]).job(Input::question("q")).run().unwrap();

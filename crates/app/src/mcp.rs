@@ -3,6 +3,7 @@
 //! **Invariant:** no program is started and no address asked that stands in a record alone. What a journal or a
 //! fixture holds of a server is compared with what its owner wrote in a spec file or the configuration.
 
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::variable;
@@ -36,22 +37,46 @@ impl McpServers {
         }
     }
 
-    /// Opens the pinned tools of all servers of a spec.
-    pub fn open_tools(&self, spec: &Spec, network: &Network) -> Result<Vec<Arc<dyn Tool>>> {
-        let (contracts, mut tools) = (spec.all_tools(), Vec::new());
-        for (name, server) in spec.all_mcp() {
-            if !lock(&self.owned).contains(&(name.clone(), server.without_pins())) {
+    /// Opens the pinned tools of all servers of a spec, which are asked side by side. `warnings` hears of those that
+    /// are not waited for.
+    pub fn open_tools<'s>(
+        &self,
+        spec: &'s Spec,
+        network: &Network,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Arc<dyn Tool>>> {
+        let (contracts, mut servers, mut tools) = (spec.all_tools(), Vec::new(), Vec::new());
+        for (name, definition) in spec.all_mcp() {
+            if !lock(&self.owned).contains(&(name.clone(), definition.without_pins())) {
                 let problem = format!(
                     "the record names an MCP server {name:?} that neither the configuration nor the agent's file defines"
                 );
                 let hint = "name the file that defines it with --mcp FILE: no program is started because a record says so";
                 return Err(Error::unusable(problem).hint(hint));
             }
-            let of_server: Vec<&ToolContract> =
-                contracts.iter().filter(|tool| server.pins.contains_key(&tool.name)).copied().collect();
-            let opened = self.server(name, server, network)?.open_tools(&of_server, &server.pins);
+            servers.push((name, definition, self.server(name, definition, network)?));
+        }
+        let opened = std::thread::scope(|scope| {
+            let open = |&(_, definition, ref server): &(&String, &'s McpServer, Arc<Server>)| {
+                let (server, pins) = (Arc::clone(server), &definition.pins);
+                let contracts: Vec<&ToolContract> =
+                    contracts.iter().filter(|tool| pins.contains_key(&tool.name)).copied().collect();
+                scope.spawn(move || server.open_tools(&contracts, pins))
+            };
+            let asked: Vec<_> = servers.iter().map(open).collect();
+            asked
+                .into_iter()
+                .map(|asked| asked.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect::<Vec<_>>()
+        });
+        for ((name, _, server), opened) in servers.iter().zip(opened) {
             tools
                 .extend(opened.map_err(|error| Error::unusable(format!("[mcp.{name}]: {}", error.message)))?);
+            if !server.has_listed() {
+                warnings.push(format!(
+                    "[mcp.{name}]: the server is silent so far; a call of its tools waits for it"
+                ));
+            }
         }
         Ok(tools)
     }

@@ -24,6 +24,18 @@ pub struct McpListing {
     pub changes: Vec<String>,
     /// Whether anything was pinned.
     pub is_pinned: bool,
+    /// Why it cannot be pinned as it is, if so.
+    pub problem: Option<String>,
+}
+
+impl McpListing {
+    /// Checks that what is listed can be pinned.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn check(&self) -> Result<()> {
+        self.problem.as_ref().map_or(Ok(()), |problem| Err(Error::unusable(problem)))
+    }
 }
 
 /// The MCP servers that a file names, with what is pinned of them.
@@ -94,13 +106,15 @@ impl McpFile {
         let pinned = self.pins.get(name);
         let changes = pinned.map_or_else(Vec::new, |pinned| changes(server, pinned, &tools));
         let used = tools.iter().map(|tool| server.uses(&tool.name)).collect();
+        let problem =
+            server.contracts(name, &tools).err().map(|error| Error::at(self.path.display())(error).message);
         let none = McpOverride::default();
         let contract = |tool: McpTool| {
             let contract = tool.contract(name, server.tool.get(&tool.name).unwrap_or(&none));
             (tool, contract.map_err(|error| error.to_string()))
         };
         let (server, tools) = (name.to_owned(), tools.into_iter().map(contract).collect());
-        Ok(McpListing { server, tools, used, changes, is_pinned: pinned.is_some() })
+        Ok(McpListing { server, tools, used, changes, is_pinned: pinned.is_some(), problem })
     }
 
     /// Pins what was listed, in place of what was pinned of the same servers. Returns where it stands.
@@ -111,9 +125,8 @@ impl McpFile {
     pub fn pin(mut self, listed: &[McpListing]) -> Result<PathBuf> {
         let place = self.path.display().to_string();
         for listing in listed {
-            let tools: Vec<McpTool> = listing.tools.iter().map(|(tool, _)| tool.clone()).collect();
-            let server = &self.servers[&listing.server];
-            server.contracts(&listing.server, &tools).map_err(Error::at(&place))?;
+            listing.check()?;
+            let tools = listing.tools.iter().map(|(tool, _)| tool.clone()).collect();
             self.pins.insert(listing.server.clone(), tools);
         }
         self.pins.retain(|name, _| self.servers.contains_key(name));

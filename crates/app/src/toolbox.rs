@@ -78,7 +78,7 @@ pub(crate) fn open_tools(
             .push(format!("--docs is not used: the agent {} has no tool that searches documents", spec.name));
     }
     if missing.is_empty() {
-        tools.extend(settings.mcp.open_tools(spec, &settings.file.network())?);
+        tools.extend(settings.mcp.open_tools(spec, &settings.file.network(), warnings)?);
         return Ok((tools, contract.map(|contract| contract.outline()).unwrap_or_default()));
     }
     if missing.contains(&"search") && settings.search_key.is_none() {

@@ -131,7 +131,6 @@ pub fn chat(args: &ChatArgs, color: ColorChoice) -> Result<Exit> {
     let show =
         ShowArgs { json: false, events: false, trace: args.trace, quiet: args.quiet, verbose: args.verbose };
     let session = Session::new(&show, color);
-    session.listen();
     let settings = session.resolve_settings(&args.settings, args.store.config.as_deref())?;
     let prepared = args.choice.prepare(&settings, None, None)?;
     session.introduce(&prepared);

@@ -26,6 +26,7 @@ mod run;
 mod screen;
 mod serve;
 mod session;
+mod signals;
 mod text;
 mod threads;
 mod trace;
@@ -40,7 +41,7 @@ use clap::Parser;
 
 use args::{Cli, Command, FixtureCommand, McpCommand};
 use out::{Exit, Style};
-use planwright_app::{Class, Result};
+use planwright_app::{Class, Result, end_connections};
 
 fn main() -> ExitCode {
     outlive_file_limits();
@@ -56,12 +57,15 @@ fn main() -> ExitCode {
             error.use_stderr().then_some(Class::Unusable)
         }
     };
+    end_connections();
+    signals::give_way();
     out::exit_code(exit).into()
 }
 
 fn run_command(cli: Cli) -> Exit {
     let color = cli.color;
     dispatch(cli).unwrap_or_else(|error| {
+        signals::give_way();
         // A caller who asked for JSON gets an object also for an error.
         let wants_json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
         if wants_json && !out::PRINTED.load(Ordering::Relaxed) {

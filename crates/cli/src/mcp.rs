@@ -5,11 +5,13 @@ use serde_json::json;
 use crate::args::ServersArgs;
 use crate::out::{Exit, stdout_columns};
 use crate::screen::while_waiting;
+use crate::signals::handle_signals;
 use crate::{out, text};
 use planwright_app::{Class, McpFile, McpListing, Overrides, Result, Settings};
 
 /// Asks the servers that a file names.
 fn ask(args: &ServersArgs) -> Result<(McpFile, Vec<McpListing>)> {
+    handle_signals(|| Some("planwright: stopped at once".to_owned()));
     // No model is asked.
     let settings = Overrides { offline: true, ..Overrides::default() };
     let settings = Settings::resolve(&settings, args.config.as_deref(), None)?;
@@ -21,9 +23,10 @@ fn ask(args: &ServersArgs) -> Result<(McpFile, Vec<McpListing>)> {
 pub fn list(args: &ServersArgs, as_json: bool) -> Result<()> {
     let (_, listed) = ask(args)?;
     match as_json {
-        true => out::print_json(&listed.iter().map(listing_json).collect::<Vec<_>>()),
-        false => out::print_lines(&listing_lines(&listed)),
+        true => out::print_json(&listed.iter().map(listing_json).collect::<Vec<_>>())?,
+        false => out::print_lines(&listing_lines(&listed))?,
     }
+    listed.iter().try_for_each(McpListing::check)
 }
 
 pub fn pin(args: &ServersArgs, only_check: bool) -> Result<Exit> {
@@ -79,6 +82,7 @@ fn listing_json(listing: &McpListing) -> serde_json::Value {
     });
     json!({
         "server": listing.server, "pinned": listing.is_pinned, "changes": listing.changes,
+        "problem": listing.problem,
         "tools": tools.collect::<serde_json::Value>(),
     })
 }

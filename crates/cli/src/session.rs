@@ -1,7 +1,7 @@
 //! One run as the program shows it: the screen, Ctrl-C, the watcher, and what is printed at the end. Every command
 //! that runs an agent goes through here.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +12,7 @@ use crate::editor::is_typed;
 use crate::indexing::show_index_progress;
 use crate::out::{Exit, Style};
 use crate::screen::{Screen, Stdout};
+use crate::signals::handle_signals;
 use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
 use planwright::machine::State;
@@ -27,7 +28,6 @@ pub struct Session<'a> {
     pub show: &'a ShowArgs,
     pub style: Style,
     running: Running,
-    listens: Cell<bool>,
     _telemetry: Option<SentAtEnd>,
 }
 
@@ -85,8 +85,9 @@ impl<'a> Session<'a> {
         screen.verbose = show.verbose;
         let telemetry = SentAtEnd::from_env();
         screen.traced = RefCell::new(telemetry.as_ref().map(|telemetry| telemetry.0.observer()));
-        let (running, listens) = (Running::default(), Cell::new(false));
-        Session { screen, show, style, running, listens, _telemetry: telemetry }
+        let session = Session { screen, show, style, running: Running::default(), _telemetry: telemetry };
+        session.listen();
+        session
     }
 
     pub fn resolve_settings(&self, overrides: &Overrides, config: Option<&Path>) -> Result<Settings> {
@@ -110,14 +111,13 @@ impl<'a> Session<'a> {
         RunInfo { question, prepared, location: location.with(&prepared.flags), fixture: None, shows_trace }
     }
 
-    /// What stops the run that begins now. Ctrl-C is listened for from the first call on.
+    /// What stops the run that begins now.
     pub fn begin(&self, location: RunLocation<'_>, fixture: Option<&Path>) -> CancelToken {
         self.begin_kept(location, fixture.is_some() || location.resume_command().is_some())
     }
 
     /// As [`begin`](Session::begin). A run that `is_kept` is stopped to be gone on with.
     pub fn begin_kept(&self, location: RunLocation<'_>, is_kept: bool) -> CancelToken {
-        self.listen();
         self.screen.begin();
         let (token, resume) = (CancelToken::new(), location.resume_command());
         self.screen.stop.replace(Some(token.clone()));
@@ -125,15 +125,11 @@ impl<'a> Session<'a> {
         token
     }
 
-    /// Has the first Ctrl-C stop what runs, and the second the program, at once. Where nothing
-    /// runs the first already ends the program.
-    pub fn listen(&self) {
-        if self.listens.replace(true) {
-            return;
-        }
+    /// Has the first Ctrl-C or SIGTERM stop what runs, and the second the program, at once. Where nothing runs the
+    /// first already ends the program.
+    fn listen(&self) {
         let (voice, running) = (self.screen.voice.clone(), Arc::clone(&self.running));
-        // Where no handler can be set, Ctrl-C ends the program, as it always does.
-        let _ = ctrlc::set_handler(move || {
+        handle_signals(move || {
             let mut stops = lock(&running);
             if let Some(token) = stops.token.take() {
                 if stops.is_kept {
@@ -142,12 +138,11 @@ impl<'a> Session<'a> {
                     token.cancel()
                 };
                 voice.say("planwright: stopping; press Ctrl-C again to stop at once");
-                return;
+                return None;
             }
             let _ = voice.live.clear();
             let goes_on = stops.resume.as_ref().map(|command| format!("; `{command}` goes on"));
-            out::complain(&format!("planwright: stopped at once{}", goes_on.unwrap_or_default()));
-            std::process::exit(out::exit_code(Some(Class::Cancelled)).into());
+            Some(format!("planwright: stopped at once{}", goes_on.unwrap_or_default()))
         });
     }
 

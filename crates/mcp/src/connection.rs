@@ -2,18 +2,17 @@
 //! the protocol never leaves the thread; requests come in by a channel and end by an answer, a limit or a stop.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use planwright::ports::{ToolError, ToolErrorKind};
 use planwright::spec::McpTool;
 use planwright_http::Bare;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, ErrorCode, GetExtensions, Implementation,
-    ProtocolVersion, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, GetExtensions, Implementation, ProtocolVersion,
+    ServerResult,
 };
 use rmcp::service::{
     NotificationContext, Peer, PeerRequestOptions, RoleClient, RunningService, ServiceError,
@@ -24,8 +23,11 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tracing::subscriber::NoSubscriber;
 
-use crate::http::{Deadline, HttpError, Session};
+use crate::ending::Ending;
+use crate::explain::{TOO_LARGE, explain_beginning, explain_request};
+use crate::http::{Deadline, Session};
 use crate::log::Log;
+use crate::notices::Notices;
 use crate::program::Program;
 
 /// How often a wait looks whether it is to end.
@@ -50,20 +52,10 @@ pub(crate) enum Target {
 pub(crate) struct Connection {
     runtime: Handle,
     peer: Peer<RoleClient>,
-    signs: Arc<Signs>,
+    notices: Arc<Notices>,
     log: Arc<Log>,
     listed: Mutex<Option<Listed>>,
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// What a server lets its client know by the way.
-#[derive(Default)]
-struct Signs {
-    /// How often it said that it lists other tools than before.
-    changes: AtomicUsize,
-    /// It has forgotten the session.
-    is_gone: Arc<AtomicBool>,
+    ending: Arc<Ending>,
 }
 
 /// What a server listed.
@@ -76,7 +68,7 @@ struct Listed {
 
 /// What we are to a server: a client that offers nothing. Requests of a server are refused.
 struct Client {
-    signs: Arc<Signs>,
+    notices: Arc<Notices>,
     log: Arc<Log>,
 }
 
@@ -88,7 +80,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.signs.changes.fetch_add(1, Ordering::Relaxed);
+        self.notices.tool_changes.fetch_add(1, Ordering::Relaxed);
     }
 
     #[expect(deprecated, reason = "servers send it all the same")]
@@ -117,11 +109,13 @@ impl Connection {
         stop: &dyn Fn() -> bool,
     ) -> Result<Self, ToolError> {
         let (begun, is_begun) = channel();
-        let (end, mut is_over) = oneshot::channel();
-        let (signs, target, told) = (Arc::new(Signs::default()), target.clone(), Arc::clone(log));
-        let client = Client { signs: Arc::clone(&signs), log: Arc::clone(log) };
-        let thread = std::thread::Builder::new().name("planwright-mcp".to_owned());
-        let thread = thread.spawn(move || {
+        let (notices, target, told) = (Arc::new(Notices::default()), target.clone(), Arc::clone(log));
+        let client = Client { notices: Arc::clone(&notices), log: Arc::clone(log) };
+        let problem = |problem: String| {
+            let message = format!("the server cannot be used: {}{}", log.clean(&problem), log.last_words());
+            ToolError::new(ToolErrorKind::Connection, message).did_not_happen()
+        };
+        let ending = Ending::start_thread(move |ending| {
             // What the library would log of messages may hold anything.
             let _quiet = tracing::subscriber::set_default(NoSubscriber::new());
             let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -132,7 +126,7 @@ impl Connection {
                 let beginning = tokio::time::timeout(time, begin(&target, client, &told));
                 let service = tokio::select! {
                     beginning = beginning => beginning,
-                    _ = &mut is_over => return,
+                    () = ending.begun() => return drop(begun.send(Err("it was given up".to_owned()))),
                 };
                 let service = match service {
                     Ok(Ok(service)) => service,
@@ -143,27 +137,25 @@ impl Connection {
                     }
                 };
                 let _ = begun.send(Ok((Handle::current(), service.peer().clone())));
-                serve(service, is_over).await;
+                serve(service, ending).await;
             });
             runtime.shutdown_background();
         });
-        let problem = |problem: String| {
-            let message = format!("the server cannot be used: {}{}", log.clean(&problem), log.last_words());
-            ToolError::new(ToolErrorKind::Connection, message).did_not_happen()
-        };
-        let thread = thread.map_err(|error| problem(format!("no thread for it: {error}")))?;
+        let ending = ending.map_err(problem)?;
         let begun = loop {
             match is_begun.recv_timeout(SLICE) {
                 Ok(begun) => break begun,
                 Err(RecvTimeoutError::Disconnected) => break Err("its thread ended".to_owned()),
-                // What was begun ends with `end`.
-                Err(RecvTimeoutError::Timeout) if stop() => return Err(Connection::stopped()),
+                Err(RecvTimeoutError::Timeout) if stop() => {
+                    ending.begin();
+                    return Err(Connection::stopped());
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
         let (runtime, peer) = begun.map_err(problem)?;
         let (log, listed) = (Arc::clone(log), Mutex::default());
-        Ok(Connection { runtime, peer, signs, log, listed, end: Some(end), thread: Some(thread) })
+        Ok(Connection { runtime, peer, notices, log, listed, ending })
     }
 
     /// The error of a call that was given up before there was a connection.
@@ -178,12 +170,12 @@ impl Connection {
 
     /// Whether nothing can be asked any more.
     pub fn is_closed(&self) -> bool {
-        self.peer.is_transport_closed() || self.signs.is_gone.load(Ordering::Relaxed)
+        self.peer.is_transport_closed() || self.notices.has_forgotten.load(Ordering::Relaxed)
     }
 
     /// How often the server has said that its tools have changed.
     pub fn count_changes(&self) -> usize {
-        self.signs.changes.load(Ordering::Relaxed)
+        self.notices.tool_changes.load(Ordering::Relaxed)
     }
 
     fn listed(&self) -> MutexGuard<'_, Option<Listed>> {
@@ -214,33 +206,58 @@ impl Connection {
         stop: &dyn Fn() -> bool,
     ) -> Result<ServerResult, ToolError> {
         if self.is_closed() {
-            return Err(self.explain(ServiceError::TransportClosed).did_not_happen());
+            return Err(explain_request(ServiceError::TransportClosed, &self.log).did_not_happen());
         }
         request.extensions_mut().insert(Deadline(Instant::now() + time.min(LONGEST) + SPARE));
         let ((answer, answered), (cancel, is_cancelled)) = (channel(), oneshot::channel::<()>());
-        let peer = self.peer.clone();
+        let (peer, mut ending) = (self.peer.clone(), self.ending.follow());
         self.runtime.spawn(async move {
             let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
             let mut asked = match asked {
                 Ok(asked) => asked,
                 Err(error) => return drop(answer.send(Err(error))),
             };
-            tokio::select! {
-                came = &mut asked.rx => drop(answer.send(came.unwrap_or(Err(ServiceError::TransportClosed)))),
-                _ = is_cancelled => drop(asked.cancel(Some("no longer waited for".to_owned())).await),
-            }
+            let why = tokio::select! {
+                came = &mut asked.rx => {
+                    return drop(answer.send(came.unwrap_or(Err(ServiceError::TransportClosed))));
+                }
+                _ = is_cancelled => "no longer waited for",
+                _ = ending.wait_for(|is_over| *is_over) => "the client ends",
+            };
+            let _ = asked.cancel(Some(why.to_owned())).await;
+            // The end waits for those that follow it.
+            drop(ending);
         });
-        let begun = Instant::now();
+        let came = self.wait(&answered, time, stop);
+        if came.is_err() {
+            let _ = cancel.send(());
+        }
+        came
+    }
+
+    /// Waits for the answer of a request.
+    fn wait(
+        &self,
+        answered: &Receiver<Result<ServerResult, ServiceError>>,
+        time: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ServerResult, ToolError> {
+        let (begun, dropped) = (Instant::now(), self.count_dropped());
         loop {
             let left = time.saturating_sub(begun.elapsed());
             match answered.recv_timeout(left.min(SLICE)) {
-                Ok(came) => return came.map_err(|error| self.explain(error)),
+                Ok(came) => return came.map_err(|error| explain_request(error, &self.log)),
+                Err(RecvTimeoutError::Disconnected) if self.ending.has_begun() => {
+                    let message = "the call was given up, because planwright is ending";
+                    return Err(ToolError::new(ToolErrorKind::Connection, message));
+                }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.explain(ServiceError::TransportClosed));
+                    return Err(explain_request(ServiceError::TransportClosed, &self.log));
                 }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() || stop() => {
-                    let _ = cancel.send(());
-                    let message = format!("no answer within {} ms", begun.elapsed().as_millis());
+                    let dropped = self.count_dropped() > dropped;
+                    let dropped = if dropped { format!("; {TOO_LARGE}") } else { String::new() };
+                    let message = format!("no answer within {} ms{dropped}", begun.elapsed().as_millis());
                     return Err(ToolError::new(ToolErrorKind::Timeout, message));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -248,56 +265,27 @@ impl Connection {
         }
     }
 
-    fn explain(&self, error: ServiceError) -> ToolError {
-        match error {
-            ServiceError::McpError(error) => {
-                let message =
-                    format!("the server refused: {} ({})", self.log.clean(&error.message), error.code.0);
-                // These say that there was nothing to perform.
-                match error.code {
-                    ErrorCode::METHOD_NOT_FOUND => {
-                        ToolError::new(ToolErrorKind::NotFound, message).did_not_happen()
-                    }
-                    ErrorCode::INVALID_PARAMS | ErrorCode::INVALID_REQUEST => ToolError::input(message),
-                    _ => ToolError::new(ToolErrorKind::Response, message),
-                }
-            }
-            ServiceError::TransportSend(error) => {
-                let message =
-                    format!("the server cannot be reached: {}", self.log.clean(&error.error.to_string()));
-                let failed = ToolError::new(ToolErrorKind::Connection, message);
-                match error.error.downcast_ref::<HttpError>() {
-                    Some(error) if !error.may_have_arrived => failed.did_not_happen(),
-                    _ => failed,
-                }
-            }
-            ServiceError::TransportClosed => {
-                let message = format!("the server ended{}", self.log.last_words());
-                ToolError::new(ToolErrorKind::Connection, message)
-            }
-            other => ToolError::new(ToolErrorKind::Response, self.log.clean(&other.to_string())),
-        }
+    fn count_dropped(&self) -> usize {
+        self.notices.dropped.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.ending.begin();
+        self.ending.wait();
     }
 }
 
 async fn begin(target: &Target, client: Client, log: &Arc<Log>) -> Result<Service, String> {
     match target {
         Target::Program(program) => {
-            let started = program.start(log);
+            let started = program.start(log, &client.notices);
             shake_hands(client, started.map_err(|error| format!("{}: {error}", program.command))?).await
         }
         Target::Address(server) => {
-            let is_gone = Arc::clone(&client.signs.is_gone);
-            shake_hands(client, Session::new((**server).clone(), is_gone)).await
+            let notices = Arc::clone(&client.notices);
+            shake_hands(client, Session::new((**server).clone(), notices)).await
         }
     }
 }
@@ -306,11 +294,11 @@ async fn shake_hands<T: Transport<RoleClient> + 'static>(
     client: Client,
     transport: T,
 ) -> Result<Service, String> {
-    serve_client(client, transport).await.map_err(|error| error.to_string())
+    serve_client(client, transport).await.map_err(explain_beginning)
 }
 
 /// Lets a connection live until it is over, from either side.
-async fn serve(mut service: Service, is_over: oneshot::Receiver<()>) {
+async fn serve(mut service: Service, ending: &Ending) {
     let peer = service.peer().clone();
     let closed = async {
         while !peer.is_transport_closed() {
@@ -318,7 +306,7 @@ async fn serve(mut service: Service, is_over: oneshot::Receiver<()>) {
         }
     };
     tokio::select! {
-        _ = is_over => {}
+        () = ending.begun() => ending.calls_cancelled().await,
         () = closed => {}
     }
     let _ = service.close_with_timeout(FAREWELL).await;

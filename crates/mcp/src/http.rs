@@ -2,17 +2,20 @@
 //! or a stream of them. A stream that breaks off before its answer fails that call; it is not taken up again, because
 //! nothing says whether the call would be made twice.
 
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use planwright_http::{Bare, BareResponse};
+use planwright_http::{Bare, BareError, BareResponse, show_address};
 use rmcp::RoleClient;
-use rmcp::model::{ErrorData, GetExtensions, RequestId, ServerResult};
+use rmcp::model::{GetExtensions, RequestId, ServerResult};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::explain::{HttpError, TOO_LARGE, replace_answer};
+use crate::notices::Notices;
 
 type Received = RxJsonRpcMessage<RoleClient>;
 
@@ -33,21 +36,6 @@ const VERSION: &str = "mcp-protocol-version";
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline(pub Instant);
 
-/// Why a message was not taken.
-#[derive(Debug)]
-pub(crate) struct HttpError {
-    message: String,
-    pub may_have_arrived: bool,
-}
-
-impl std::fmt::Display for HttpError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for HttpError {}
-
 /// A session, as the transport of the protocol.
 pub(crate) struct Session {
     shared: Arc<Shared>,
@@ -59,16 +47,15 @@ struct Shared {
     inbox: mpsc::Sender<Received>,
     /// The headers that the server gave: the name of the session, and the version of the protocol.
     session: Mutex<(Option<String>, Option<String>)>,
-    /// Whether the server has forgotten the session.
-    is_gone: Arc<AtomicBool>,
+    notices: Arc<Notices>,
     posts: Arc<Semaphore>,
 }
 
 impl Session {
-    pub fn new(server: Bare, is_gone: Arc<AtomicBool>) -> Self {
+    pub fn new(server: Bare, notices: Arc<Notices>) -> Self {
         let (inbox, received) = mpsc::channel(MOST_UNREAD);
         let posts = Arc::new(Semaphore::new(MOST_POSTS));
-        let shared = Shared { server, inbox, session: Mutex::default(), is_gone, posts };
+        let shared = Shared { server, inbox, session: Mutex::default(), notices, posts };
         Session { shared: Arc::new(shared), received }
     }
 }
@@ -81,7 +68,6 @@ impl Transport<RoleClient> for Session {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), HttpError>> + Send + 'static {
         let (shared, (taken, is_taken)) = (Arc::clone(&self.shared), oneshot::channel());
-        let lost = |message: String, may_have_arrived| HttpError { message, may_have_arrived };
         let place = Arc::clone(&self.shared.posts).try_acquire_owned();
         let spawned = match place {
             Ok(place) => std::thread::Builder::new()
@@ -90,17 +76,23 @@ impl Transport<RoleClient> for Session {
                     shared.post(&message, taken);
                     drop(place);
                 })
-                .map_err(|error| lost(format!("no thread for the request: {error}"), false)),
-            Err(_) => Err(lost(format!("{MOST_POSTS} messages to it are under way already"), false)),
+                .map_err(|error| HttpError::lost(format!("no thread for the request: {error}"), false)),
+            Err(_) => {
+                Err(HttpError::lost(format!("{MOST_POSTS} messages to it are under way already"), false))
+            }
         };
         async move {
             spawned?;
-            is_taken.await.unwrap_or_else(|_| Err(lost("the request broke off".to_owned(), true)))
+            is_taken.await.unwrap_or_else(|_| Err(HttpError::lost("the request broke off".to_owned(), true)))
         }
     }
 
     async fn receive(&mut self) -> Option<Received> {
-        if self.shared.is_gone.load(Ordering::Relaxed) { None } else { self.received.recv().await }
+        if self.shared.notices.has_forgotten.load(Ordering::Relaxed) {
+            None
+        } else {
+            self.received.recv().await
+        }
     }
 
     /// Tells the server that the session is over. Whether it heard does not matter.
@@ -145,8 +137,7 @@ impl Shared {
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
         let body = serde_json::to_vec(message).unwrap_or_default();
         let sent = self.server.send("POST", &headers, Some(body), time);
-        let answer = sent
-            .map_err(|error| HttpError { message: error.message, may_have_arrived: error.may_have_arrived });
+        let answer = sent.map_err(|error| HttpError::lost(error.message, error.may_have_arrived));
         let answer = match answer.and_then(|response| self.check_status(response)) {
             Ok(response) => response,
             Err(error) => return drop(taken.send(Err(error))),
@@ -164,54 +155,53 @@ impl Shared {
         let problem = match read {
             Ok(true) => return,
             Ok(false) => "the server ended its answer before the result",
+            Err(BareError { is_too_large: true, .. }) => TOO_LARGE,
             Err(_) => "the server's answer broke off or is none",
         };
-        if asked.is_some() {
-            let error = ErrorData::internal_error(problem, None);
-            let _ = self.inbox.blocking_send(Received::error(error, asked));
+        if let Some(id) = asked {
+            let _ = self.inbox.blocking_send(replace_answer(problem, id));
         }
     }
 
     /// Refuses a response that is no success.
     fn check_status(&self, response: BareResponse) -> Result<BareResponse, HttpError> {
-        let status = response.status;
+        let status = response.status();
         if (200..300).contains(&status) {
             return Ok(response);
         }
-        let refused = |message, may_have_arrived| HttpError { message, may_have_arrived };
         if status == 404 && self.headers().iter().any(|(name, _)| *name == SESSION) {
-            self.is_gone.store(true, Ordering::Relaxed);
-            return Err(refused("the server has forgotten the session".to_owned(), false));
+            self.notices.has_forgotten.store(true, Ordering::Relaxed);
+            return Err(HttpError::lost("the server has forgotten the session".to_owned(), false));
         }
+        let location = response.header("location").map(show_address);
+        let hint = match (status, location) {
+            (401 | 403, _) => " (is `bearer_token_env` or `headers` right?)".to_owned(),
+            (300..=399, Some(place)) => format!(", a redirect to {place}: set `url` to where the server is"),
+            _ => String::new(),
+        };
         let said = response.read_all().unwrap_or_default();
         let said = self.server.redact(String::from_utf8_lossy(&said).trim());
         let said = planwright::contract::excerpt(&planwright::contract::sanitize(&said), 300);
         let said = if said.is_empty() { said } else { format!(": {said}") };
-        let hint =
-            if matches!(status, 401 | 403) { " (is `bearer_token_env` or `headers` right?)" } else { "" };
         // A server that answers so did not take the request.
-        let is_refusal = matches!(status, 400 | 401 | 403..=406 | 413 | 415 | 422 | 429);
-        Err(refused(format!("the server answered with status {status}{hint}{said}"), !is_refusal))
+        let is_refusal = matches!(status, 307 | 308 | 400 | 401 | 403..=406 | 413 | 415 | 422 | 429);
+        let message = self.server.redact(&format!("the server answered with status {status}{hint}")) + &said;
+        Err(HttpError { message, is_status: true, may_have_arrived: !is_refusal })
     }
 
     /// Reads one message. Returns whether it was the answer.
-    fn read_one(&self, answer: BareResponse, asked: Option<&RequestId>) -> io::Result<bool> {
+    fn read_one(&self, answer: BareResponse, asked: Option<&RequestId>) -> Result<bool, BareError> {
         let bytes = answer.read_all()?;
-        Ok(!bytes.trim_ascii().is_empty() && self.hand_on(&bytes, asked)?)
+        if bytes.trim_ascii().is_empty() {
+            return Ok(false);
+        }
+        self.hand_on(serde_json::from_slice(&bytes).map_err(BareError::unreadable)?, asked)
     }
 
     /// Reads events to the answer, or to the end. Returns whether the answer was among them.
-    fn read_stream(&self, mut answer: BareResponse, asked: Option<&RequestId>) -> io::Result<bool> {
-        let mut data = Vec::new();
-        while let Some(line) = answer.read_line()? {
-            let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line).trim_ascii_end();
-            if let Some(piece) = line.strip_prefix(b"data:") {
-                data.extend_from_slice(piece);
-                data.push(b'\n');
-            } else if line.is_empty()
-                && !data.trim_ascii().is_empty()
-                && self.hand_on(&std::mem::take(&mut data), asked)?
-            {
+    fn read_stream(&self, mut answer: BareResponse, asked: Option<&RequestId>) -> Result<bool, BareError> {
+        while let Some(message) = answer.next_event()? {
+            if self.hand_on(message, asked)? {
                 return Ok(true);
             }
         }
@@ -219,8 +209,8 @@ impl Shared {
     }
 
     /// Hands a message on. Returns whether it answers the request.
-    fn hand_on(&self, bytes: &[u8], asked: Option<&RequestId>) -> io::Result<bool> {
-        let message: Received = serde_json::from_slice(bytes)?;
+    fn hand_on(&self, message: Value, asked: Option<&RequestId>) -> Result<bool, BareError> {
+        let message: Received = serde_json::from_value(message).map_err(BareError::unreadable)?;
         let answered = match &message {
             Received::Response(response) => {
                 if let ServerResult::InitializeResult(begun) = &response.result {
@@ -232,7 +222,7 @@ impl Shared {
             Received::Error(error) => error.id.clone(),
             _ => None,
         };
-        self.inbox.blocking_send(message).map_err(io::Error::other)?;
+        self.inbox.blocking_send(message).map_err(BareError::unreadable)?;
         Ok(answered.is_some() && answered.as_ref() == asked)
     }
 }

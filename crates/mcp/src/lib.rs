@@ -9,12 +9,17 @@
 
 mod connection;
 mod diff;
+mod ending;
+mod explain;
 mod http;
+mod lines;
 mod list;
 mod log;
+mod notices;
 mod program;
 mod result;
 mod server;
 
 pub use diff::diff_lines;
+pub use ending::end_connections;
 pub use server::{Server, is_secret_variable};

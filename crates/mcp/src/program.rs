@@ -8,17 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
+use rmcp::model::RequestId;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 
+use crate::explain::{TOO_LARGE, replace_answer};
+use crate::lines::{Lines, MAX_BYTES};
 use crate::log::{Log, MAX_LINE};
+use crate::notices::Notices;
 
-/// The longest message that is read. What is longer is dropped as it comes.
-const MAX_MESSAGE_BYTES: usize = 8 << 20;
 /// How many messages may wait for a server that does not read.
 const MOST_UNSENT: usize = 64;
 /// How long a server is waited for at each stage of its end.
@@ -53,14 +55,16 @@ pub(crate) struct Program {
 /// A program that runs, as the transport of the protocol.
 pub(crate) struct Running {
     child: Child,
-    lines: AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>,
+    lines: AsyncRwTransport<RoleClient, Lines<ChildStdout>, ChildStdin>,
+    /// The requests whose answers were too large.
+    dropped: mpsc::Receiver<i64>,
     unsent: Arc<Semaphore>,
     group: Group,
 }
 
 impl Program {
     /// Starts the program. Needs a runtime.
-    pub fn start(&self, log: &Arc<Log>) -> io::Result<Running> {
+    pub fn start(&self, log: &Arc<Log>, notices: &Arc<Notices>) -> io::Result<Running> {
         let mut command = Command::new(&self.command);
         command.args(&self.args).env_clear();
         command.envs(USUAL.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -74,8 +78,9 @@ impl Program {
         let pipe = || io::Error::other("no pipe to the program");
         let (input, output) = (child.stdin.take().ok_or_else(pipe)?, child.stdout.take().ok_or_else(pipe)?);
         tokio::spawn(read_stderr(child.stderr.take().ok_or_else(pipe)?, Arc::clone(log)));
-        let lines = AsyncRwTransport::new(output, input).with_max_line_length(MAX_MESSAGE_BYTES);
-        Ok(Running { child, lines, unsent: Arc::new(Semaphore::new(MOST_UNSENT)), group })
+        let (output, dropped) = Lines::of(output, Arc::clone(notices));
+        let lines = AsyncRwTransport::new(output, input).with_max_line_length(MAX_BYTES);
+        Ok(Running { child, lines, dropped, unsent: Arc::new(Semaphore::new(MOST_UNSENT)), group })
     }
 }
 
@@ -98,7 +103,11 @@ impl Transport<RoleClient> for Running {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        self.lines.receive().await
+        tokio::select! {
+            biased;
+            Some(id) = self.dropped.recv() => Some(replace_answer(TOO_LARGE, RequestId::Number(id))),
+            received = self.lines.receive() => received,
+        }
     }
 
     /// Closes its input, which asks it to end; then asks it by a signal; then ends it.

@@ -2,10 +2,12 @@
 //! called.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use planwright::contract::ToolContract;
+use planwright::driver::MIN_SECRET_BYTES;
 use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput};
 use planwright::spec::{McpPin, McpServer, McpTool};
 use planwright_http::{Bare, Network, is_credential};
@@ -24,6 +26,10 @@ const MOST_STARTS: usize = 5;
 const MINUTE: Duration = Duration::from_secs(60);
 /// The longest time of a call without a time-out of its own.
 const TIME: Duration = Duration::from_secs(30);
+/// How long the beginning of a run is held up by a server that is silent.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What a variable holds that is no key, whatever its name speaks of.
+const SWITCHES: [&str; 9] = ["0", "1", "true", "false", "yes", "no", "on", "off", "none"];
 
 /// An MCP server. What shares it shares one connection, which is made when it is first needed.
 pub struct Server {
@@ -49,11 +55,24 @@ pub fn is_secret_variable(name: &str) -> bool {
     is_credential(name) || name.to_ascii_lowercase().contains("pass")
 }
 
+/// Refuses a key that is too short to be kept out of what is written down. The longest part of a value counts: the
+/// others are words such as `Bearer`.
+fn check_length(server: &str, variable: &str, value: &str) -> Result<(), String> {
+    if value.split([' ', ';', ',']).any(|part| part.len() >= MIN_SECRET_BYTES) {
+        return Ok(());
+    }
+    Err(format!(
+        "the environment variable {variable}, named by [mcp.{server}]: expected a key of at least \
+         {MIN_SECRET_BYTES} bytes, found a shorter one, which could not be told from other text and would be \
+         shown; what is no key can be an argument: command = \"env\", args = [\"NAME=value\", …]"
+    ))
+}
+
 impl Server {
     /// Resolves where a server is, and the variables that it is given. `variable` looks one up. Nothing is started.
     ///
     /// # Errors
-    /// Names the variable that is not set, or what of an address cannot be used.
+    /// Names the variable that is not set or holds too short a key, or what of an address cannot be used.
     pub fn new(
         name: &str,
         definition: &McpServer,
@@ -65,20 +84,30 @@ impl Server {
                 format!("the environment variable {variable_name}, named by [mcp.{name}], is not set")
             })
         };
+        let find_key = |variable_name: &String| {
+            let value = find(variable_name)?;
+            check_length(name, variable_name, &value).map(|()| Secret::new(value))
+        };
         let (target, secrets) = match (&definition.command, &definition.url) {
             (Some(command), None) => {
                 let pair = |name: &String| Ok((name.clone(), find(name)?));
                 let env = definition.env.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
-                let secrets = env.iter().filter(|(name, _)| is_secret_variable(name));
-                let secrets = secrets.map(|(_, value)| Secret::new(value)).collect();
+                let is_key = |(name, value): &&(String, String)| {
+                    is_secret_variable(name) && !SWITCHES.contains(&&*value.trim().to_ascii_lowercase())
+                };
+                let secrets = env.iter().filter(is_key).map(|(name, _)| find_key(name));
+                let secrets = secrets.collect::<Result<_, String>>()?;
                 let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
                 let (command, args) = (command.clone(), definition.args.clone());
                 (Target::Program(Program { command, args, env }), secrets)
             }
             (None, Some(url)) => {
-                let token = definition.bearer_token_env.as_ref().map(find).transpose()?.map(Secret::new);
-                let pair =
-                    |(header, name): (&String, &String)| Ok((header.clone(), Secret::new(find(name)?)));
+                let token = definition.bearer_token_env.as_ref().map(find_key).transpose()?;
+                let pair = |(header, name): (&String, &String)| {
+                    let value =
+                        if is_credential(header) { find_key(name) } else { find(name).map(Secret::new) };
+                    Ok((header.clone(), value?))
+                };
                 let headers = definition.headers.iter().map(pair).collect::<Result<Vec<_>, String>>()?;
                 let server = Bare::new(url, token.as_ref(), &headers, network);
                 let server = server.map_err(|problem| format!("[mcp.{name}]: {problem}"))?;
@@ -118,7 +147,8 @@ impl Server {
         list_tools(&connection, &|| false).map(|listed| listed.to_vec())
     }
 
-    /// Opens the pinned tools among these contracts, after a look whether the server still says what was pinned.
+    /// Opens the pinned tools among these contracts, after a look whether the server still says what was pinned. A
+    /// server that is silent for five seconds is not waited for: it is compared at the first call, which waits.
     ///
     /// # Errors
     /// Where it cannot be asked, or says something else: the difference is shown.
@@ -135,9 +165,11 @@ impl Server {
                 pin: pin.clone(),
             })
             .collect();
-        let connection = self.connect(&|| false)?;
-        let listed = list_tools(&connection, &|| false)?;
-        let changed: Vec<String> = tools.iter().filter_map(|tool| tool.find_change(&listed)).collect();
+        let listed = self.list_soon()?;
+        let changed = |listed: Arc<Vec<McpTool>>| {
+            tools.iter().filter_map(|tool| tool.find_change(&listed)).collect::<Vec<_>>()
+        };
+        let changed = listed.map_or_else(Vec::new, changed);
         match changed.is_empty() {
             true => Ok(tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()),
             false => {
@@ -146,6 +178,28 @@ impl Server {
                 Err(refuse_changed(format!("{problem}\n{}", changed.join("\n"))))
             }
         }
+    }
+
+    /// What the server lists, unless it takes longer than a run is held up. It is waited for on a thread of its own,
+    /// as long as anybody holds the server.
+    fn list_soon(self: &Arc<Self>) -> Result<Option<Arc<Vec<McpTool>>>, ToolError> {
+        let (server, (sender, listed)) = (Arc::clone(self), channel());
+        let list = move || {
+            let stop = || Arc::strong_count(&server) == 1;
+            let listed = server.connect(&stop).and_then(|connection| list_tools(&connection, &stop));
+            let _ = sender.send(listed);
+        };
+        let thread = std::thread::Builder::new().name("planwright-mcp-list".to_owned()).spawn(list);
+        thread.map_err(|error| {
+            let message = format!("no thread to ask the server: {error}");
+            ToolError::new(ToolErrorKind::Resources, message).did_not_happen()
+        })?;
+        listed.recv_timeout(PATIENCE).ok().transpose()
+    }
+
+    /// Whether the server has said which tools it has, and lives.
+    pub fn has_listed(&self) -> bool {
+        self.open_connection().is_some_and(|connection| connection.known_list().is_some())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -159,11 +159,15 @@ fn call(asked: &Value, fault: &str, state: Option<&std::path::Path>) {
             }
             reply(asked, &said);
         }
-        (_, "huge") => {
-            say(
-                &json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": [{"type": "text", "text": "w".repeat(9 << 20)}]}}),
-            );
-            reply(asked, &said);
+        (_, huge) if huge.starts_with("huge") => {
+            let (id, text) = (&asked["id"], "w".repeat(9 << 20));
+            let result = format!(r#""result": {{"content": [{{"type": "text", "text": "{text}"}}]}}"#);
+            match huge {
+                "huge" => println!(r#"{{"jsonrpc": "2.0", "id": {id}, {result}}}"#),
+                "huge without an end" => print!("{result}"),
+                _ => println!(r#"{{{result}, "jsonrpc": "2.0", "id": {id}}}"#),
+            }
+            std::io::stdout().flush().unwrap();
         }
         (_, "picture") => {
             reply(asked, &json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}))

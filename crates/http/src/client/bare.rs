@@ -1,13 +1,13 @@
 //! Bare exchanges over the one client, for a protocol that another crate speaks over HTTP.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Take};
+use std::fmt;
 use std::time::Duration;
 
-use ureq::http::{HeaderMap, Request as HttpRequest};
-use ureq::{Body, BodyReader};
+use serde_json::Value;
+use ureq::http::Request as HttpRequest;
 
 use super::error::{AttemptError, Bounds, Stage};
-use super::{Client, Endpoint, Network, parse_address};
+use super::{Client, Endpoint, Event, Network, Response, parse_address};
 use planwright::ports::Secret;
 
 /// Largest body that is read, in bytes after decompression.
@@ -20,7 +20,7 @@ pub struct Bare {
     endpoint: Endpoint,
 }
 
-/// Why there is no response.
+/// Why there is no response, or no more of it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct BareError {
@@ -28,15 +28,30 @@ pub struct BareError {
     pub message: String,
     /// Whether the request may have reached the server.
     pub may_have_arrived: bool,
+    /// Whether the answer is larger than what is read of one.
+    pub is_too_large: bool,
+}
+
+impl BareError {
+    /// What came is not what was expected.
+    pub fn unreadable(problem: impl fmt::Display) -> Self {
+        BareError { message: problem.to_string(), may_have_arrived: true, is_too_large: false }
+    }
+}
+
+impl From<AttemptError> for BareError {
+    fn from(error: AttemptError) -> Self {
+        let may_have_arrived = !matches!(error.stage, Stage::NotSent);
+        BareError {
+            message: error.message,
+            may_have_arrived,
+            is_too_large: matches!(error.stage, Stage::TooLarge),
+        }
+    }
 }
 
 /// A response whose body is still to be read, up to 8 MiB.
-pub struct BareResponse {
-    /// The status.
-    pub status: u16,
-    headers: HeaderMap,
-    body: BufReader<Take<BodyReader<'static>>>,
-}
+pub struct BareResponse(Response);
 
 impl Bare {
     /// A client of the server at this address. `headers` go with every request, and so does the key of `bearer`.
@@ -69,9 +84,9 @@ impl Bare {
         time: Duration,
     ) -> Result<BareResponse, BareError> {
         let (client, uri) = (&self.client, &self.endpoint.0);
-        let refused = |error: AttemptError| BareError {
-            message: client.redact(&error.message).into_owned(),
-            may_have_arrived: !matches!(error.stage, Stage::NotSent),
+        let refused = |error: AttemptError| {
+            let message = client.redact(&error.message).into_owned();
+            BareError { message, ..error.into() }
         };
         if let (Some("https"), Err(problem)) = (uri.scheme_str(), &client.certificates) {
             return Err(refused(AttemptError::set_up(problem)));
@@ -90,10 +105,7 @@ impl Bare {
             None => head.body(()).map_err(Into::into).and_then(|request| client.run(request, bounds)),
         };
         let response = sent.map_err(|error| refused(client.explain_transport(error, bounds, uri)))?;
-        let (head, body) = response.into_parts();
-        let body: Body = body;
-        let body = BufReader::new(body.into_reader().take(MAX_BODY_BYTES + 1));
-        Ok(BareResponse { status: head.status.as_u16(), headers: head.headers, body })
+        Ok(BareResponse(Response::new(response, bounds)))
     }
 
     /// The text without the keys of this client.
@@ -108,38 +120,36 @@ impl Bare {
 }
 
 impl BareResponse {
-    /// A header of the response.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+    /// The status.
+    pub fn status(&self) -> u16 {
+        self.0.status
     }
 
-    /// Reads the next line, its end included; `None` at the end.
+    /// A header of the response.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.0.headers.get(name)?.to_str().ok()
+    }
+
+    /// Reads the JSON of the next server-sent event; `None` at the end.
     ///
     /// # Errors
-    /// Where the body breaks off or is too large.
-    pub fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
-        let count = self.body.read_until(b'\n', &mut line)?;
-        self.check_size()?;
-        Ok((count > 0).then_some(line))
+    /// Where the body breaks off or is too large, or an event is no JSON.
+    pub fn next_event(&mut self) -> Result<Option<Value>, BareError> {
+        loop {
+            match self.0.next_event()? {
+                Some(Event::Json(value)) => return Ok(Some(value)),
+                Some(Event::Unreadable(_)) => return Err(BareError::unreadable("an event is no JSON")),
+                Some(Event::Alive | Event::Done) => {}
+                None => return Ok(None),
+            }
+        }
     }
 
     /// Reads the whole body.
     ///
     /// # Errors
     /// Where the body breaks off or is too large.
-    pub fn read_all(mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.body.read_to_end(&mut bytes)?;
-        self.check_size()?;
-        Ok(bytes)
-    }
-
-    fn check_size(&self) -> io::Result<()> {
-        let problem = format!("expected at most {MAX_BODY_BYTES} bytes, found more");
-        match self.body.get_ref().limit() {
-            0 => Err(io::Error::new(ErrorKind::FileTooLarge, problem)),
-            _ => Ok(()),
-        }
+    pub fn read_all(self) -> Result<Vec<u8>, BareError> {
+        Ok(self.0.read_whole()?)
     }
 }

@@ -97,6 +97,15 @@ impl Response {
         }
     }
 
+    /// Reads the whole body here and now.
+    pub(super) fn read_whole(mut self) -> Result<Vec<u8>, AttemptError> {
+        let mut bytes = Vec::new();
+        while let Some(piece) = self.read_piece()? {
+            bytes.extend(piece);
+        }
+        Ok(bytes)
+    }
+
     /// Reads what is there; `None` at the end.
     fn read_piece(&mut self) -> Result<Option<Vec<u8>>, AttemptError> {
         let piece = self.reader.fill_buf().map_err(|error| explain(error, self.bounds))?.to_vec();
@@ -128,7 +137,7 @@ impl Response {
     }
 
     /// Reads the next line; `None` at the end. Lines are bytes, so no character is split between two reads.
-    fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
+    pub(super) fn next_event(&mut self) -> Result<Option<Event>, AttemptError> {
         let mut line = Vec::new();
         let count = self.reader.read_until(b'\n', &mut line);
         let count = count.map_err(|error| explain(error, self.bounds))?;
