@@ -31,14 +31,13 @@ wait
 
 const AGENT: &str = r#"
 name = "notes"
+tools = ["calc"]
 [mcp.notes]
 SERVER
 [mcp.notes.tool.write]
 timeout_ms = 3600000
 [policy]
 validate = "off"
-[[tools]]
-name = "calc"
 [roles.planner]
 prompt = "Plan."
 [roles.writer]

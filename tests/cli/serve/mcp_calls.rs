@@ -66,7 +66,7 @@ fn cancel_while_the_question_of_a_run_is_looked_up_ends_the_run() {
     let home = Home::new();
     home.write(
         "asks.toml",
-        "name = 'asks'\n[policy]\nvalidate = 'off'\napproval = 'plan'\n[[tools]]\nname = 'calc'\n\
+        "name = 'asks'\ntools = ['calc']\n[policy]\nvalidate = 'off'\napproval = 'plan'\n\
          [roles.planner]\nprompt = 'P'\n[roles.writer]\nprompt = 'W'\n",
     );
     let model = Server::answering([Answer::reply(PLAN)]);
