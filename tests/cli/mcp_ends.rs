@@ -207,6 +207,8 @@ fn a_service_that_is_told_to_stop_leaves_a_write_that_hangs_in_doubt_and_says_so
     let (home, _model) = world(PROGRAM, WRITE);
     home.write("deaf", "");
     let service = Service::start(&home, &["--agent", "./notes.toml", "--grace-seconds", "1"]);
+    // The description that replies are compared with is there before the service ends.
+    service.send("GET", "/healthz", "", &[]);
     let ask = json!({"message": "q", "thread_id": "t"}).to_string();
     let (status, told) = std::thread::scope(|scope| {
         let asked = scope.spawn(|| service.send("POST", "/chat", &ask, &[]));
