@@ -14,7 +14,7 @@ use crate::machine::{
 };
 use crate::ports::{Answer, Beginning, Observer, Signal, Span, Unanswered};
 use crate::prompt::Request;
-use crate::spec::{CompiledSpec, Spec};
+use crate::spec::CompiledSpec;
 
 /// An effect that an observer was told of and that is not answered yet.
 struct OpenEffect {
@@ -257,7 +257,7 @@ fn tell_records(
     mut told: impl FnMut(u64, u64, &CompiledSpec, &State),
 ) -> Result<(), JournalError> {
     let (header, spec) = split(records)?;
-    let compiled = compile(Spec::clone(spec))?;
+    let compiled = compile(spec)?;
     let mut teller = Teller::new(header.run.clone(), header.thread.clone(), observer);
     let mut state = start(&compiled, header.input.clone()).state;
     let mut now_ms = 0;

@@ -230,7 +230,7 @@ impl Divergence {
         ended: bool,
     ) -> Result<Option<Divergence>, JournalError> {
         let (header, spec) = split(records)?;
-        let compiled = compile(under.unwrap_or(spec).clone())?;
+        let compiled = compile(under.cloned().unwrap_or_else(|| spec.clone()))?;
         // Requests under a spec that was changed later say nothing of this one.
         let changed = records.iter().rposition(|record| matches!(record, Record::SpecChanged(_)));
         let changed = changed.unwrap_or(0) as u64;
@@ -243,7 +243,7 @@ impl Divergence {
                     Some(now) if now.digest == *digest => Ok(()),
                     Some(now) if is_older && matches!(now.body, RequestBody::Model { .. }) => Ok(()),
                     Some(now) => {
-                        let tools = tool_changes(spec, compiled.spec()).join(", ");
+                        let tools = tool_changes(&spec, compiled.spec()).join(", ");
                         let why = if tools.is_empty() { tools } else { format!(": {tools}") };
                         Err(format!("{effect} asks {} something else than it did{why}", now.asked))
                     }

@@ -119,7 +119,7 @@ impl Fixture {
     /// If the journal does not fold; names the record.
     pub fn of_records(records: &[Record], interrupted: Option<String>) -> Result<Self, JournalError> {
         let (header, spec) = split(records)?;
-        let compiled = compile(Spec::clone(spec))?;
+        let compiled = compile(spec.clone())?;
         let (mut exchanges, mut frames) = (Vec::new(), BTreeMap::new());
         let mut requests: HashMap<EffectId, Request<'_>> = HashMap::new();
         let mut occurrences: HashMap<Digest, u32> = HashMap::new();
@@ -157,7 +157,7 @@ impl Fixture {
             trace: state.task.trace,
             exchanges,
             frames,
-            spec: Spec::clone(spec),
+            spec,
         })
     }
 

@@ -1,13 +1,11 @@
 //! The fold: what a sequence of records means.
 
-use std::sync::Arc;
-
 use super::record::check_format;
 use super::{Header, JournalError, Record, ResolvedAs, Unknown};
 use crate::contract::ToolEffect;
 use crate::machine::{Effect, EffectId, Input, State, awaited, outstanding, start, transition};
 use crate::prompt::{Request, RequestBody, TraceContext};
-use crate::spec::{CompiledSpec, Digest, Spec};
+use crate::spec::{CompiledSpec, Containment, Digest, OnRejection, Spec};
 
 /// What was requested and is not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +141,7 @@ impl Folded {
 /// Names the record that does not fit, by its index.
 pub fn fold(records: impl IntoIterator<Item = Record>) -> Result<Folded, JournalError> {
     let records: Vec<Record> = records.into_iter().collect();
-    let spec = Spec::clone(split(&records)?.1);
+    let spec = split(&records)?.1;
     fold_under(spec, records)
 }
 
@@ -189,8 +187,13 @@ pub(crate) fn find_question(compiled: &CompiledSpec, state: &State) -> Option<(E
     Some((first.id(), Request::of(compiled, state, *first)?.into_question()?))
 }
 
-/// The header of a journal, and the spec that it is read under: the last that it names.
-pub(crate) fn split(records: &[Record]) -> Result<(&Header, &Arc<Spec>), JournalError> {
+/// The first format in which containment is enforced, and a no to a call leaves that call out unless the spec says
+/// otherwise.
+const FIRST_CONTAINED: u32 = 6;
+
+/// The header of a journal, and the spec that it is read under: the last that it names, with what an older version
+/// made of it.
+pub(crate) fn split(records: &[Record]) -> Result<(&Header, Spec), JournalError> {
     let header = match records.first() {
         Some(Record::Header(header)) => header,
         Some(_) => return Err(JournalError::at(0, "expected a header, found another record")),
@@ -201,7 +204,20 @@ pub(crate) fn split(records: &[Record]) -> Result<(&Header, &Arc<Spec>), Journal
         Record::SpecChanged(spec) => Some(spec),
         _ => None,
     });
-    Ok((header, changed.unwrap_or(&header.spec)))
+    let mut spec = Spec::clone(changed.unwrap_or(&header.spec));
+    if header.format < FIRST_CONTAINED {
+        leave_uncontained(&mut spec);
+    }
+    Ok((header, spec))
+}
+
+/// The spec of a journal whose version kept `containment` and did not enforce it.
+fn leave_uncontained(spec: &mut Spec) {
+    spec.policy.containment = Containment::Off;
+    if spec.policy.on_rejection == OnRejection::default() {
+        spec.policy.on_rejection = OnRejection::Stop;
+    }
+    spec.agents.iter_mut().filter_map(|agent| agent.spec.as_deref_mut()).for_each(leave_uncontained);
 }
 
 /// Checks the spec of a journal.

@@ -16,12 +16,14 @@ use crate::spec::{Digest, Spec};
 /// Records are added within a version: 5 came to have [`Record::Asked`], and a header `servers` and `trace`, which
 /// older programs do not read.
 ///
+/// - 6: containment is enforced, and a no to a call leaves that call out. Older journals are read and continued
+///   without the one, and with the end of the run for the other.
 /// - 5: what a model is shown stands in another order. The digests of its requests in older journals name another
 ///   text, so they are compared with nothing.
 /// - 4: an answer has a time ([`Record::Answered`]).
 /// - 3: the first release. Its records read as answers without a time, so its journals are read and
 ///   continued as they are.
-pub const JOURNAL_FORMAT: u32 = 5;
+pub const JOURNAL_FORMAT: u32 = 6;
 
 /// The oldest format that is read.
 const OLDEST_FORMAT: u32 = 3;

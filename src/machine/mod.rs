@@ -64,6 +64,7 @@
 //! model are all events.
 
 mod admit;
+mod authority;
 mod awaits;
 pub mod explore;
 mod hierarchy;
@@ -87,8 +88,8 @@ pub use state::{Input, Speaker, State, StepRecord, Turn};
 #[doc(hidden)]
 pub use vocabulary::{Concern, EffectKind};
 pub use vocabulary::{
-    Counters, Effect, EffectId, ErrorCode, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply,
-    PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
+    Counters, Denial, Effect, EffectId, ErrorCode, Event, FailureClass, GrantedBy, HumanAnswer, ModelFailure,
+    ModelReply, PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
 };
 
 pub(crate) use route::{Exit, Move};

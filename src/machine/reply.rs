@@ -3,7 +3,7 @@
 
 use super::admit::link_edit;
 use super::run::Run;
-use super::state::{Asking, Feedback, Repair, StepFailure, Task};
+use super::state::{Asking, Feedback, REJECTED, Repair, StepFailure, Task};
 use super::vocabulary::{
     Concern, Counters, Effect, EffectKind, ErrorCode, Event, FailureClass, HumanAnswer, ModelReply,
     PhaseName, TraceLine, Usage,
@@ -47,14 +47,19 @@ impl No {
     pub fn ends_the_run(&self, policy: &Policy) -> Option<ErrorCode> {
         match (self.expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {
             (true, _) => Some(ErrorCode::Expired),
-            (false, OnRejection::Stop) => Some(ErrorCode::Rejected),
+            (false, OnRejection::Stop | OnRejection::Skip) => Some(ErrorCode::Rejected),
             (false, OnRejection::Replan) => None,
         }
     }
 
+    /// Whether a call that is not allowed is left out by itself.
+    pub fn skips(&self, policy: &Policy) -> bool {
+        policy.on_rejection == OnRejection::Skip && !(self.expired && policy.on_expiry == OnExpiry::Stop)
+    }
+
     /// What a step is recorded as that is not to be done.
     pub fn failure(&self) -> StepFailure {
-        StepFailure::new("rejected", &self.reason)
+        StepFailure::new(REJECTED, &self.reason)
     }
 
     /// What the planner is told.

@@ -254,7 +254,7 @@ fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) 
     let mut count: u32 = 0;
     for planned in steps.filter(|planned| !planned.is_final()) {
         count = count.saturating_add(1);
-        if compiled.needs_approval(&planned.tool) {
+        if compiled.may_ask(&planned.tool) {
             add(1, ANSWER);
         }
         if policy.approval.steps && planned.is_hitl() {

@@ -39,7 +39,7 @@ fn count(compiled: &CompiledSpec) -> Bounds {
     let of_tries = |each: u32| steps * tries * Count::from(each);
     let answers = if policy.approval.steps { steps } else { 0 };
     // A person is asked about a tool's step once, however often it is tried, and looks at each plan once.
-    let asks_first = spec.tools.iter().any(|tool| compiled.needs_approval(&tool.name));
+    let asks_first = spec.tools.iter().any(|tool| compiled.may_ask(&tool.name));
     let waits = steps * (tries - 1) + if asks_first { steps } else { 0 };
     let approvals = if policy.approval.plan { drafts } else { 0 };
     let points = if orchestrated { planned + Count::from(limits.max_added_steps) + drafts } else { 0 };

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::limits::MAX_TRIES;
 use super::policy::{NOTHING_REPLANS, OnCut};
 use super::{
-    Execution, Horizon, Intake, Limits, Memory, OnExhausted, OnExpiry, OnFailure, OnRejection, OnReplan,
-    OnStepFailure, Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate, ValidateAt, Write,
+    Containment, Execution, Horizon, Intake, Limits, Memory, OnExhausted, OnExpiry, OnFailure, OnRejection,
+    OnReplan, OnStepFailure, OnUnauthorised, Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate,
+    ValidateAt, Write,
 };
 use crate::contract::{FinalStep, IntentForm, StepField, check_name};
 
@@ -153,11 +154,15 @@ fn check_required_calls(spec: &Spec) -> Checked {
 /// What is about the answers of people is read only if people are asked.
 fn check_people(spec: &Spec) -> Checked {
     let (policy, seconds) = (&spec.policy, spec.limits.answer_seconds);
-    let never = policy.approval.is_never();
+    let never = !policy.asks_people();
+    let unenforced =
+        policy.containment == Containment::Off && policy.on_unauthorised != OnUnauthorised::Refuse;
+    let nothing_asks = "never read: `containment = \"off\"` allows every call";
     let unread = "never read: nobody is asked under `approval = \"never\"`";
     refuse_by(&[
         ("limits.answer_seconds", seconds == Some(0), ZERO),
         ("policy.on_rejection", never && policy.on_rejection != OnRejection::default(), unread),
+        ("policy.on_unauthorised", unenforced, nothing_asks),
         ("policy.on_expiry", never && policy.on_expiry != OnExpiry::default(), unread),
         ("limits.answer_seconds", never && seconds.is_some(), unread),
     ])

@@ -11,7 +11,8 @@ use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
 use super::policy::OnCut;
 use super::{
-    Bounds, OnFailure, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent, Suggestion, Write,
+    Bounds, Containment, OnFailure, OnUnauthorised, Planner, Policy, Role, RoleName, Spec, SpecError,
+    SubAgent, Suggestion, Write,
 };
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
@@ -135,6 +136,19 @@ impl CompiledSpec {
     /// The contract of a tool or an agent.
     pub fn tool(&self, name: &str) -> Option<&ToolContract> {
         self.plan.tool(name)
+    }
+
+    /// Whether a person may be asked before a call of this tool.
+    pub(crate) fn may_ask(&self, tool: &str) -> bool {
+        let policy = &self.spec.policy;
+        let least = match policy.containment {
+            _ if policy.on_unauthorised == OnUnauthorised::Refuse => None,
+            Containment::Off => None,
+            Containment::Standard => Some(ToolEffect::Write),
+            Containment::Strict => Some(ToolEffect::Read),
+        };
+        let asks = |tool: &ToolContract| least.is_some_and(|least| tool.effect >= least);
+        self.needs_approval(tool) || (self.agent(tool).is_none() && self.tool(tool).is_some_and(asks))
     }
 
     /// Whether a person must approve a call of this tool.
@@ -355,6 +369,7 @@ fn compile_agent(spec: &Spec, agent: &SubAgent, depth: usize) -> Result<Compiled
             // What it spends is this agent's, so it is priced like this agent unless it says otherwise.
             let mut inner = (**inner).clone();
             let prices = spec.prices.iter().chain(&inner.prices);
+            inner.policy.containment = inner.policy.containment.max(spec.policy.containment);
             inner.prices = prices.map(|(model, price)| (model.clone(), *price)).collect();
             let compiled = CompiledSpec::compile(inner, depth + 1).map_err(|error| error.under("spec"))?;
             Ok(CompiledAgent::Spec(Arc::new(compiled)))

@@ -29,8 +29,8 @@ pub use frame::RequestFrame;
 pub use limits::{Bounds, Limits, Money, Price};
 pub use mcp::{McpHints, McpOverride, McpPin, McpPins, McpServer, McpTool};
 pub use policy::{
-    Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, Planner, Policy, Suggestion, ValidateAt,
-    Write,
+    Containment, Horizon, Intake, IntentPolicy, Memory, OnExhausted, OnReplan, OnUnauthorised, Planner,
+    Policy, Suggestion, ValidateAt, Write,
 };
 pub use role::{OnFailure, Role, RoleName};
 pub use steps::{
@@ -44,4 +44,4 @@ pub use compiled::{CompiledAgent, Suggested};
 #[doc(hidden)]
 pub use frame::Digest;
 #[doc(hidden)]
-pub use policy::{Containment, OnCut};
+pub use policy::OnCut;

@@ -86,9 +86,12 @@ pub struct Policy {
     /// Whether a request that was answered before is answered from the cache. A replay never is.
     #[serde(skip_serializing_if = "is_default")]
     pub enable_cache: bool,
-    /// What a plan made after reading untrusted output may add: `pure` and `read` steps (`standard`), or
-    /// `pure` steps (`strict`). It is recorded, and not yet enforced.
+    /// What a plan may add that was made after something untrusted was read. What stands in the plan before that
+    /// runs, each write once.
     pub containment: Containment,
+    /// What follows from a call that containment does not allow.
+    #[serde(skip_serializing_if = "is_default")]
+    pub on_unauthorised: OnUnauthorised,
 }
 
 /// A question that PLAN asks before the first draft.
@@ -225,15 +228,29 @@ pub enum Memory {
     Thread,
 }
 
-/// What a plan made after reading untrusted output may add.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What a plan may add that was made after something untrusted was read. Ordered: the later, the stricter; an agent
+/// that does steps is contained at least as strictly as the agent around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// It may add `pure` and `read` steps.
+    /// Anything: a text that is read may choose what is done.
+    Off,
+    /// `pure` and `read` steps.
     #[default]
     Standard,
-    /// It may add `pure` steps.
+    /// `pure` steps.
     Strict,
+}
+
+/// What follows from a call that containment does not allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnauthorised {
+    /// The step is refused, and the run goes on without it.
+    #[default]
+    Refuse,
+    /// A person is asked to approve the call, whatever `approval` says.
+    Ask,
 }
 
 impl Policy {
@@ -242,12 +259,17 @@ impl Policy {
         self.intake.contains(&intake)
     }
 
+    /// Whether a person may be asked anything.
+    pub(super) fn asks_people(&self) -> bool {
+        !self.approval.is_never() || self.on_unauthorised == OnUnauthorised::Ask
+    }
+
     /// Whether anything can send the run back to PLAN for a new whole plan.
     pub fn can_replan(&self) -> bool {
         self.horizon == Horizon::Whole
             && (self.validate != Validate::Off
                 || self.on_step_failure == OnStepFailure::Replan
-                || (!self.approval.is_never() && self.on_rejection == OnRejection::Replan))
+                || (self.asks_people() && self.on_rejection == OnRejection::Replan))
     }
 
     /// Whether a run can get to its answer without a plan that has a step.

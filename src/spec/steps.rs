@@ -190,8 +190,10 @@ impl TryFrom<ApprovalFile> for Approval {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnRejection {
-    /// The run ends.
+    /// A call is left out, and the run goes on without it. A no to a plan or to a step of their own ends the run.
     #[default]
+    Skip,
+    /// The run ends.
     Stop,
     /// The run goes back to PLAN with the reason, while replans remain.
     Replan,

@@ -28,7 +28,7 @@ fn questions(policy: &str) -> [(Told, &'static str, &'static str, &'static str);
 
 #[test]
 fn silence_counts_as_a_no() {
-    for (mut told, effect, name, _) in questions("") {
+    for (mut told, effect, name, _) in questions("on_rejection = 'stop'") {
         assert_eq!(told.waits(), [effect]);
         told.tell([Say::Expired]);
         assert_eq!(told.error(), format!("REJECTED: {name}: nobody answered in time"));
@@ -61,7 +61,7 @@ fn silence_ends_the_run_where_the_policy_says_so_whatever_follows_from_a_no() {
 
 #[test]
 fn a_no_in_words_is_no_silence() {
-    for (mut told, ..) in questions("on_expiry = 'stop'") {
+    for (mut told, ..) in questions("on_expiry = 'stop'\non_rejection = 'stop'") {
         told.tell([reject("아니요")]);
         assert_eq!(told.state.error().map(|error| error.code), Some(ErrorCode::Rejected));
     }

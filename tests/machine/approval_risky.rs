@@ -135,7 +135,7 @@ fn an_answer_in_its_place_completes_the_step_and_nothing_is_called() {
 
 #[test]
 fn a_no_stops_the_run_or_sends_it_back_with_the_reason() {
-    let told = Told::run(risky(""), [around(), found("1"), reject("하지 마세요")]);
+    let told = Told::run(risky("on_rejection = 'stop'"), [around(), found("1"), reject("하지 마세요")]);
     assert_eq!(told.error(), "REJECTED: step_2: 하지 마세요");
     assert_eq!(told.results()[1..], ["step_2: failed: ERROR: rejected: 하지 마세요", "step_3: pending: -"]);
     assert_eq!(told.phases(), ["PLAN", "HUMAN", "EXECUTE"]);

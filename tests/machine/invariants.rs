@@ -9,8 +9,8 @@ use planwright::contract::{FinalStep, StepField, ToolContract, ToolEffect};
 use planwright::machine::PhaseName;
 use planwright::machine::explore;
 use planwright::spec::{
-    Approval, Bounds, CompiledSpec, Execution, OnExhausted, OnExpiry, OnRejection, OnStepFailure,
-    Orchestrate, Spec, Write,
+    Approval, Bounds, CompiledSpec, Containment, Execution, OnExhausted, OnExpiry, OnRejection,
+    OnStepFailure, OnUnauthorised, Orchestrate, Spec, Write,
 };
 use serde_json::json;
 
@@ -117,6 +117,30 @@ fn with_people(name: &str) -> Vec<(String, Spec)> {
     variants
 }
 
+/// An agent with a tool that writes, here and in the agents that do its steps, under every way to contain it.
+fn with_writes(name: &str) -> Vec<(String, Spec)> {
+    let contained = [
+        (Containment::Standard, OnUnauthorised::Refuse),
+        (Containment::Standard, OnUnauthorised::Ask),
+        (Containment::Strict, OnUnauthorised::Refuse),
+        (Containment::Off, OnUnauthorised::Refuse),
+    ];
+    let send = || ToolContract::text("send", "Sends a text.", ToolEffect::Write);
+    let variant = |(containment, on_unauthorised)| {
+        let mut spec = agents::shipped(name).expect("a shipped agent");
+        spec.tools.push(send());
+        spec.policy.plan.fields.retain(|field| *field != StepField::With);
+        for inner in spec.agents.iter_mut().filter_map(|agent| agent.spec.as_mut()) {
+            inner.tools.push(send());
+        }
+        (spec.policy.containment, spec.policy.on_unauthorised) = (containment, on_unauthorised);
+        let ends = spec.policy.plan.final_step == FinalStep::Required;
+        small(&mut spec, if ends { 3 } else { 2 });
+        (format!("{name} {containment:?} {on_unauthorised:?}"), spec)
+    };
+    contained.map(variant).into()
+}
+
 /// The agents that do steps of this one, and those that do steps of theirs.
 fn inside(name: &str, spec: &Spec) -> Vec<(String, Spec)> {
     let members = spec.agents.iter().filter_map(|member| Some((member.name.as_str(), member.spec.as_ref()?)));
@@ -165,8 +189,16 @@ fn holds_with_people(name: &str) {
     }
 }
 
+fn holds_with_writes(name: &str) {
+    for (name, spec) in with_writes(name) {
+        let compiled = spec.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+        holds(&name, compiled.spec(), &explore::explore(&compiled).checks);
+    }
+}
+
 for_every_agent!(every_invariant_holds_in_every_reachable_state_of, super::holds_as_shipped);
 for_every_agent!(every_invariant_holds_under_every_mix_of_policies_of, super::holds_in_variants);
+for_every_agent!(every_invariant_holds_where_tools_write_in, super::holds_with_writes);
 for_every_agent!(every_invariant_holds_wherever_people_are_asked_by, super::holds_with_people);
 
 /// Mixes that no shipped agent is like: drafts that keep what was done, in each way in which a branch

@@ -233,6 +233,9 @@ impl Screen {
             TraceLine::Skip { tool, same_as, .. } => {
                 self.detail(Look::Dim, &format!("{tool} skipped"), &format!("the same as {same_as}"));
             }
+            TraceLine::Denied { tool, code, .. } => {
+                self.detail(Look::Warn, &format!("{tool} refused"), code.message());
+            }
             TraceLine::Repair { of, repair, error } => {
                 self.detail(Look::Warn, &format!("repair {repair} of the reply to {of}"), error);
             }

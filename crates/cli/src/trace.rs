@@ -120,6 +120,10 @@ fn row_of(line: &TraceLine) -> (&'static str, String, String) {
         TraceLine::Skip { step, tool, same_as } => {
             ("SKIP", step.clone(), format!("{tool}: the same call as {same_as}"))
         }
+        TraceLine::Authority { step, tool, by } => ("AUTHORITY", step.clone(), format!("{tool}: {by}")),
+        TraceLine::Denied { step, tool, code } => {
+            ("DENIED", step.clone(), format!("{tool}: {} ({})", code.message(), code.code()))
+        }
         TraceLine::Decision { decision, fallback, remaining, .. } => {
             let fell = fallback.as_ref().map_or_else(String::new, |why| format!(" (fallback: {why})"));
             let rest = remaining.as_ref().map_or_else(String::new, |rest| format!(" → {}", rest.join(", ")));

@@ -125,6 +125,14 @@ pub(crate) fn event_of(line: &TraceLine, content: bool) -> Option<(&'static str,
         TraceLine::Skip { step, tool, .. } => {
             ("planwright.skip", vec![text("planwright.step", step), text("gen_ai.tool.name", tool)])
         }
+        TraceLine::Authority { step, tool, by } => {
+            let by = text("planwright.authority", &by.to_string());
+            ("planwright.authority", vec![text("planwright.step", step), text("gen_ai.tool.name", tool), by])
+        }
+        TraceLine::Denied { step, tool, code } => {
+            let code = text("planwright.denial", code.code());
+            ("planwright.denied", vec![text("planwright.step", step), text("gen_ai.tool.name", tool), code])
+        }
         TraceLine::Decision { after, .. } => {
             ("planwright.decision", vec![count("planwright.steps_done", u64::from(*after))])
         }

@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 
 use super::sample::sample;
-use crate::contract::PlanStep;
+use crate::contract::{PlanStep, ToolEffect};
 use crate::machine::awaits::{nested_spec, stage_awaits};
-use crate::machine::state::write_key;
-use crate::machine::{ErrorCode, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason};
+use crate::machine::state::{literal_template, write_key};
+use crate::machine::{
+    ErrorCode, GrantedBy, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason,
+};
 use crate::spec::{CompiledSpec, Duplicates, Orchestrate, Planner, Write};
 
 /// An abstract state. Ordered, so that reports are the same every time.
@@ -33,6 +35,8 @@ pub struct Key {
     answered: bool,
     /// The writes that are not made again.
     written: Vec<String>,
+    /// The calls that may be made without a person, and those that were.
+    authority: Vec<(String, bool)>,
     pub progress: Option<PlanKey>,
     /// The runs nested in steps, by the steps' positions.
     nested: Vec<(u32, Key)>,
@@ -77,6 +81,7 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
         written: if phase.is_terminal() { Vec::new() } else { written(compiled, task) },
+        authority: if phase.is_terminal() { Vec::new() } else { authority(compiled, task) },
         answered: task.artifacts.final_answer.is_some(),
         progress: progress.map(|progress| plan_key(compiled, task, progress)),
         nested: task
@@ -141,12 +146,45 @@ fn written(compiled: &CompiledSpec, task: &Task) -> Vec<String> {
     task.written.keys().filter(again).cloned().collect()
 }
 
+/// The calls of which a later plan may have more. Where steps are kept, a plan can repeat what was dropped alone.
+fn authority(compiled: &CompiledSpec, task: &Task) -> Vec<(String, bool)> {
+    if compiled.policy().keeps_steps() {
+        let granted = |step: &PlanStep| task.authority.find(&literal_template(step)).is_some();
+        return dropped_write(compiled, task)
+            .map(|step| (step.tool.clone(), granted(step)))
+            .into_iter()
+            .collect();
+    }
+    let mut known: Vec<_> =
+        task.authority.templates().map(|(template, spent)| (template.to_owned(), spent)).collect();
+    known.sort_unstable();
+    known
+}
+
+/// The first write of a plan that was sent back, if it had not begun and refers to nothing.
+pub(super) fn dropped_write<'t>(compiled: &CompiledSpec, task: &'t Task) -> Option<&'t PlanStep> {
+    let writes = |step: &PlanStep| {
+        let tool = compiled.tool(&step.tool).filter(|_| compiled.agent(&step.tool).is_none());
+        tool.is_some_and(|tool| tool.effect == ToolEffect::Write)
+    };
+    let refers = |step: &PlanStep| step.input_from.is_some() || literal_template(step).contains("$from");
+    let mut dropped = task.feedback.iter().flat_map(|feedback| &feedback.dropped);
+    dropped.find(|step| writes(step) && !refers(step))
+}
+
 /// A step's tool, and of a write what decides whether it is made.
 fn call_key(compiled: &CompiledSpec, task: &Task, step: u32, tool: &str) -> String {
     match task.write_key(compiled, step) {
         None => tool.to_owned(),
         Some(key) if !compiled.policy().keeps_steps() => key,
-        Some(key) => format!("{tool} {} {}", task.written.contains_key(&key), is_sample(compiled, &key)),
+        Some(key) => {
+            let template = task.progress.as_ref().and_then(|progress| progress.template(step));
+            let granted = template.map(|template| {
+                (task.authority.find(&template).is_some(), task.authority.is_spent(&template))
+            });
+            let made = task.written.contains_key(&key);
+            format!("{tool} {made} {} {granted:?}", is_sample(compiled, &key))
+        }
     }
 }
 
@@ -223,6 +261,10 @@ pub(super) fn line_key(line: &TraceLine) -> String {
         }
         TraceLine::Intent { needs_tool, .. } => format!("INTENT {needs_tool}"),
         TraceLine::Skip { tool, .. } => format!("SKIP {tool}"),
+        TraceLine::Authority { tool, by, .. } => {
+            format!("AUTHORITY {tool} {}", matches!(by, GrantedBy::Plan { .. }))
+        }
+        TraceLine::Denied { tool, code, .. } => format!("DENIED {tool} {code:?}"),
         TraceLine::Decision { decision, fallback, remaining, .. } => {
             let remaining = remaining.as_ref().map(Vec::len);
             format!("DECISION {:?} {} {remaining:?}", decision.action, fallback.is_some())

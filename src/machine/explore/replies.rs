@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::key::{MOST_LINES, may_be_called_again};
+use super::key::{MOST_LINES, dropped_write, may_be_called_again};
 use super::sample::{fresh_input, sample};
 use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate};
 use crate::machine::{ModelReply, State, StepRun};
@@ -208,6 +208,13 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
             next["depends_on"] = json!([format!("step_{}", from + 1)]);
             add(&format!("what goes on from what was {name}"), vec![next]);
         }
+    }
+    if let Some(dropped) = dropped_write(compiled, &state.task)
+        && let Some(tool) = compiled.tool(&dropped.tool)
+    {
+        let mut again = step(0, tool, &[]);
+        again["input"] = dropped.input.clone().unwrap_or_default();
+        add("the write that was dropped", vec![again]);
     }
     let last = json!({"tool": FINAL_ANSWER, "input": "x"});
     let unknown = json!({"tool": "no such tool", "input": "x"});

@@ -182,6 +182,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
         TraceLine::Intent { needs_tool: true, .. } => planning("intent to be planned"),
         TraceLine::Intent { needs_tool: false, .. } => planning("intent answered at once"),
         TraceLine::Skip { .. } => executing("a repeated call is skipped"),
+        TraceLine::Denied { .. } => executing("a call is refused"),
         TraceLine::Decision { fallback: Some(_), .. } => executing("decision falls back"),
         TraceLine::Decision { decision, .. } => executing(&format!("decision {}", decision.action)),
         TraceLine::Human { about, answer, .. } => {

@@ -32,6 +32,12 @@ impl Run<'_> {
         let (mut lines, mut nested) = (Vec::new(), Vec::new());
         let (mut num_results, mut num_failed, mut num_retries) = (0, 0, 0u32);
         for (at, planned, run) in task.drafted() {
+            let (step, tool) = (|| planned.name(at), || planned.tool.clone());
+            if let Some(code) = run.denial() {
+                lines.push(TraceLine::Denied { step: step(), tool: tool(), code });
+            } else if let Some(by) = task.authority.used(at as u32).filter(|_| run.attempts() > 0) {
+                lines.push(TraceLine::Authority { step: step(), tool: tool(), by: by.clone() });
+            }
             num_retries = num_retries.saturating_add(run.attempts().saturating_sub(1));
             num_failed += u32::from(run.has_failed());
             match run {

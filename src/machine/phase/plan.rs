@@ -51,6 +51,7 @@ impl Run<'_> {
         }
         if !policy.keeps_steps() {
             task.artifacts.past.extend(task.progress.take());
+            task.authority.forget_steps();
         } else if let Some(progress) = &mut task.progress {
             let dropped = progress.drop_pending();
             if let Some(feedback) = &mut task.feedback {
@@ -160,6 +161,7 @@ impl Run<'_> {
         let runs = self.task.drafted().any(|(_, planned, _)| !planned.is_final());
         if !(self.compiled.policy().approval.plan && runs) {
             self.task.feedback = None;
+            self.grant_plan();
             self.leave(Exit::Planned);
         } else if self.allows_plan(1) {
             *stage = PlanStage::AwaitingApproval;
@@ -196,6 +198,7 @@ impl Run<'_> {
         if let HumanAnswer::Edit { steps } = answer {
             self.take_edit(asked, &steps);
         }
+        self.grant_approved(asked);
         self.task.feedback = None;
         self.leave(Exit::Planned);
     }

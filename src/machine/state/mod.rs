@@ -1,6 +1,7 @@
 //! What a run knows: the phase with its stage, the task's memory, the steps of its plan and which of
 //! them may start, and what people ask of all that.
 
+mod authority;
 mod input;
 mod phase;
 mod schedule;
@@ -9,8 +10,10 @@ mod task;
 mod view;
 mod writes;
 
+pub(crate) use authority::literal_template;
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
+pub(crate) use steps::{LEFT_OUT, REJECTED};
 pub use steps::{Progress, StepFailure, StepOutput, StepRun, Writes};
 pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord};

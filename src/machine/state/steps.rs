@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contract::{ContractError, Links, Plan, PlanStep, Returned, Source, resolve};
-use crate::machine::vocabulary::{FailureClass, TraceLine};
+use crate::machine::vocabulary::{Denial, FailureClass, TraceLine};
 
 /// A plan being carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,6 +190,12 @@ pub struct StepFailure {
     pub(crate) shown: String,
 }
 
+/// The kind of a step that a person said no to.
+pub(crate) const REJECTED: &str = "rejected";
+
+/// The kind of a step that was not started because one that it waits for was left out.
+pub(crate) const LEFT_OUT: &str = "left_out";
+
 /// The kind of a call that was not made, because its tool or its arguments are none that may be.
 pub(super) const REFUSED_CALL: &str = "call";
 
@@ -255,6 +261,22 @@ impl StepRun {
     /// Whether it is a call that could not be made. Its input is the arguments as they came.
     pub(crate) fn is_refused_call(&self) -> bool {
         matches!(self, StepRun::Failed { failure, attempts: 0, .. } if failure.kind == REFUSED_CALL)
+    }
+
+    /// Why it was not started, if it was refused for want of authority.
+    pub(crate) fn denial(&self) -> Option<Denial> {
+        match self {
+            StepRun::Failed { failure, attempts: 0, .. } => {
+                Denial::ALL.into_iter().find(|denial| denial.code() == failure.kind)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it was left out without a try, by a rule or a person's word: the run goes on without it.
+    pub(crate) fn is_left_out(&self) -> bool {
+        let left_out = matches!(self, StepRun::Failed { failure, attempts: 0, .. } if [REJECTED, LEFT_OUT].contains(&&*failure.kind));
+        left_out || self.denial().is_some()
     }
 
     /// Whether it counts as a call that was made: so does one that failed, or that a person answered.

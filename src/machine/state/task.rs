@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::authority::Authority;
 use super::input::Input;
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun, Writes};
@@ -158,6 +159,9 @@ pub struct Task {
     pub(crate) tainted: bool,
     #[serde(default, skip_serializing_if = "Writes::is_empty")]
     pub(crate) written: Writes,
+    /// The writes that may be made without a person.
+    #[serde(default, skip_serializing_if = "Authority::is_empty")]
+    pub(crate) authority: Authority,
     pub(crate) trace: Vec<TraceLine>,
     /// The runs of the agents that do steps, by the steps' positions in the plan.
     pub(crate) nested: BTreeMap<u32, State>,
@@ -181,6 +185,7 @@ impl Task {
             usage_by_agent: BTreeMap::new(),
             tainted,
             written: Writes::new(),
+            authority: Authority::default(),
             // As many lines as most runs leave.
             trace: Vec::with_capacity(8),
             nested: BTreeMap::new(),
@@ -216,9 +221,10 @@ impl Task {
         runs.flat_map(StepRun::sources).filter(|source| known.insert(*source)).collect()
     }
 
-    /// The first failed step of the current draft: which, and how it failed.
+    /// The first failed step of the current draft: which, and how it failed. What was left out has not failed.
     pub(crate) fn first_failure(&self) -> Option<(String, String)> {
-        self.drafted().find_map(|(at, planned, run)| match run {
+        let failed = self.drafted().filter(|(.., run)| !run.is_left_out());
+        failed.into_iter().find_map(|(at, planned, run)| match run {
             StepRun::Failed { failure, .. } => {
                 Some((format!("{} ({}) failed", planned.name(at), planned.tool), failure.shown.clone()))
             }

@@ -121,6 +121,47 @@ impl fmt::Display for ErrorCode {
     }
 }
 
+/// Why a step was not started. What is said of it is the same whatever was planned: no text can speak through a
+/// refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Denial {
+    /// No plan and no person has granted the call.
+    AuthorityMissing,
+    /// The call was granted, and has been made as often as that.
+    AuthoritySpent,
+    /// A plan that was made after something untrusted was read adds the call.
+    PlanTaintedWrite,
+}
+
+impl Denial {
+    /// Every denial.
+    pub const ALL: [Denial; 3] = [Denial::AuthorityMissing, Denial::AuthoritySpent, Denial::PlanTaintedWrite];
+
+    /// The code: `authority_missing`, ….
+    pub fn code(self) -> &'static str {
+        match self {
+            Denial::AuthorityMissing => "authority_missing",
+            Denial::AuthoritySpent => "authority_spent",
+            Denial::PlanTaintedWrite => "plan_tainted_write",
+        }
+    }
+
+    /// What models and people are told.
+    pub fn message(self) -> &'static str {
+        match self {
+            Denial::AuthorityMissing => {
+                "not called: neither the first plan nor a person has allowed this call"
+            }
+            Denial::AuthoritySpent => "not called: this call was allowed once, and that is used up",
+            Denial::PlanTaintedWrite => {
+                "not called: this plan was made after untrusted text was read, and adds the call"
+            }
+        }
+    }
+}
+
 /// Why an event does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

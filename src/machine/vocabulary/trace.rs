@@ -1,12 +1,14 @@
 //! The trace: the lines that a run leaves behind. No timings, no ids that change from run to run: equal
 //! runs leave equal traces.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::effect::EffectId;
 use super::event::HumanAnswer;
-use super::outcome::PhaseName;
+use super::outcome::{Denial, PhaseName};
 use super::usage::is_zero;
 use crate::contract::{Decision, Plan, PlanStep, Verdict};
 use crate::spec::RoleName;
@@ -98,6 +100,24 @@ pub enum TraceLine {
         /// The step it repeats.
         same_as: String,
     },
+    /// A call was made that needs authority.
+    Authority {
+        /// The step.
+        step: String,
+        /// Its tool.
+        tool: String,
+        /// By what it was allowed.
+        by: GrantedBy,
+    },
+    /// A step was not started because nothing allows it.
+    Denied {
+        /// The step.
+        step: String,
+        /// Its tool.
+        tool: String,
+        /// Why.
+        code: Denial,
+    },
     /// The orchestrator decided what becomes of the rest of the plan.
     Decision {
         /// After how many finished steps.
@@ -174,14 +194,40 @@ impl TraceLine {
             | TraceLine::Scope { .. }
             | TraceLine::PreviousContext { .. }
             | TraceLine::Intent { .. } => PhaseName::Plan,
-            TraceLine::Execute { .. } | TraceLine::Skip { .. } | TraceLine::Decision { .. } => {
-                PhaseName::Execute
-            }
+            TraceLine::Execute { .. }
+            | TraceLine::Skip { .. }
+            | TraceLine::Authority { .. }
+            | TraceLine::Denied { .. }
+            | TraceLine::Decision { .. } => PhaseName::Execute,
             TraceLine::Validate { .. } => PhaseName::Validate,
             TraceLine::Write { .. } => PhaseName::Write,
             TraceLine::Repair { of, .. } => *of,
             _ => return None,
         })
+    }
+}
+
+/// By what a call is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantedBy {
+    /// A plan that was frozen before anything untrusted was read.
+    Plan {
+        /// The draft, from 1.
+        draft: u32,
+        /// The step of it that stands for the call.
+        step: String,
+    },
+    /// A person: the question that they answered.
+    Approval(EffectId),
+}
+
+impl fmt::Display for GrantedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GrantedBy::Plan { draft, step } => write!(f, "{step} of draft {draft}"),
+            GrantedBy::Approval(effect) => write!(f, "approved at {effect}"),
+        }
     }
 }
 

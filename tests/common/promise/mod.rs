@@ -35,7 +35,7 @@ pub fn tools() -> Vec<ToolContract> {
 
 /// A spec from the fields of its policy, as TOML; `[limits]`, `[roles.…]`, `[prices.…]` and
 /// `[[agents]]` may follow. Roles that the policy needs and the text leaves out are filled in. Unless
-/// it says otherwise no validator is asked, and a plan is its steps alone, without a last one.
+/// it says otherwise no validator is asked, nothing is contained, and a plan is its steps alone, without a last one.
 #[track_caller]
 pub fn spec(text: &str) -> Spec {
     written(text).expect("a spec")
@@ -60,6 +60,7 @@ fn written(text: &str) -> Result<Spec, toml::de::Error> {
         table.entry(key.to_owned()).or_insert(value);
     };
     default(&mut policy, "validate", "off".into());
+    default(&mut policy, "containment", "off".into());
     let mut plan = table(&mut policy, "plan");
     default(&mut plan, "final_step", "none".into());
     default(&mut plan, "max_steps", 12.into());

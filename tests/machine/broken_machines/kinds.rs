@@ -1,6 +1,6 @@
 //! What the tables of broken machines are made of: small specs, and the ways to break the real machine.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 
 use planwright::machine::explore::{self, Machine};
 use planwright::machine::{Event, HumanAnswer, ModelReply, Refusal, Refused, State, Step, admit, transition};
@@ -82,14 +82,17 @@ pub fn misunderstands(hear: impl Fn(HumanAnswer) -> HumanAnswer + 'static) -> Bo
 
 /// The real machine under other rules than those it is given.
 pub fn ruled(change: impl Fn(&mut Spec) + 'static) -> Box<dyn Machine> {
-    let other = OnceCell::new();
+    // One for each spec that is walked: as it is, and nested.
+    let others: RefCell<Vec<(Spec, CompiledSpec)>> = RefCell::default();
     Box::new(Broken(move |compiled: &CompiledSpec, state, event| {
-        let other = other.get_or_init(|| {
+        let mut others = others.borrow_mut();
+        let known = others.iter().position(|(spec, _)| spec == compiled.spec()).unwrap_or_else(|| {
             let mut spec = compiled.spec().clone();
             change(&mut spec);
-            spec.check().expect("other rules that check")
+            others.push((compiled.spec().clone(), spec.check().expect("other rules that check")));
+            others.len() - 1
         });
-        transition(other, state, event)
+        transition(&others[known].1, state, event)
     }))
 }
 

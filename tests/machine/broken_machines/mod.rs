@@ -1,10 +1,11 @@
 //! Each check of the walk is able to fail: a machine broken on purpose is caught by the check that is
 //! about it. `kinds.rs` says how machines are broken and with which specs they are walked; the tables in
-//! `models.rs`, `world.rs` and `contained.rs` name each kind and the claim that catches it.
+//! `models.rs`, `world.rs`, `contained.rs` and `authority.rs` name each kind and the claim that catches it.
 //!
 //! What a walk does not catch, because it is not in a step: the words of a request (`prompts.rs`), what
 //! depends on the order in which answers arrive (`properties.rs`), and a transition that never returns.
 
+mod authority;
 mod contained;
 mod kinds;
 mod models;

@@ -1,6 +1,7 @@
 //! The claims about a step: each compares what came out with what was fed in, and never with what the
 //! machine says of itself.
 
+mod authority;
 mod counts;
 mod hints;
 mod lines;
@@ -19,7 +20,7 @@ pub(super) struct Claim {
     pub check: fn(&Seen<'_>) -> Claimed,
 }
 
-pub(super) const CLAIMS: [Claim; 10] = [
+pub(super) const CLAIMS: [Claim; 12] = [
     Claim {
         name: "judged",
         says: "accepted and rejected are what the verdict that came in said",
@@ -64,6 +65,16 @@ pub(super) const CLAIMS: [Claim; 10] = [
         name: "taint",
         says: "what is untrusted taints the run that reads it, the runs nested in it and the run around it",
         check: taint::check,
+    },
+    Claim {
+        name: "authority",
+        says: "every write takes authority that a clean plan or a person gave, and a refusal says the same of any call",
+        check: authority::check_calls,
+    },
+    Claim {
+        name: "containment",
+        says: "authority only shrinks, but by a plan of a run that was not tainted and by a person",
+        check: authority::check_growth,
     },
     Claim {
         name: "references",

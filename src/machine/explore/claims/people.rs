@@ -29,7 +29,10 @@ fn check_no(seen: &Seen<'_>, asked: EffectKind, expired: bool) -> Claimed {
     let policy = seen.compiled.policy();
     let code = match (expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {
         (true, _) => Some(ErrorCode::Expired),
-        (false, OnRejection::Stop) => Some(ErrorCode::Rejected),
+        (false, OnRejection::Skip) if matches!(asked, EffectKind::ApproveCall { .. }) => {
+            return check_skipped(seen, asked);
+        }
+        (false, OnRejection::Stop | OnRejection::Skip) => Some(ErrorCode::Rejected),
         (false, OnRejection::Replan) => None,
     };
     let exit = seen.exit();
@@ -41,6 +44,14 @@ fn check_no(seen: &Seen<'_>, asked: EffectKind, expired: bool) -> Claimed {
     ensure(begun.is_empty(), || format!("after a person's no, {begun:?} begin"))?;
     let refused = asked.step().is_none_or(|step| seen.slot(step).is_some_and(StepRun::has_failed));
     ensure(refused, || "the step that a person said no to has not failed".into())
+}
+
+/// The call alone is left out.
+fn check_skipped(seen: &Seen<'_>, asked: EffectKind) -> Claimed {
+    let step = asked.step().unwrap_or_default();
+    let called = seen.begun().iter().any(|begun| begun.0 == step);
+    let failed = seen.slot(step).is_some_and(|run| run.has_failed() && run.attempts() == 0);
+    ensure(failed && !called, || format!("a call that a person said no to is {:?}", seen.slot(step)))
 }
 
 fn check_yes(seen: &Seen<'_>, asked: EffectKind, answer: &HumanAnswer) -> Claimed {

@@ -94,12 +94,12 @@ pub(super) fn check_results(seen: &Seen<'_>) -> Claimed {
     let left = seen.step.moves.iter().find(|taken| taken.from == PhaseName::Execute);
     let (Some(taken), Some(plan)) = (left, seen.plan()) else { return Ok(()) };
     let drafted = || plan.steps.iter().skip(seen.first_step());
-    let failed = drafted().any(StepRun::has_failed);
+    let failed = drafted().any(|run| run.has_failed() && !run.is_left_out());
     let policy = seen.compiled.policy().on_step_failure;
     let fits = match taken.exit {
         Exit::Executed => drafted().all(StepRun::is_finished) && (!failed || policy == OnStepFailure::Record),
         Exit::StepFailed => failed && policy == OnStepFailure::Replan,
-        Exit::Declined => failed,
+        Exit::Declined => drafted().any(StepRun::has_failed),
         // One step that failed ends the run only where the policy says so.
         Exit::Failed => {
             let code = seen.step.state.error().map(|error| error.code);

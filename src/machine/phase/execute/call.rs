@@ -4,7 +4,9 @@
 use crate::contract::{AnswerForm, ContractError, PlanStep, Source, ToolContract, ToolEffect, Trust};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
-use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
+use crate::machine::state::{
+    Finding, Input, LEFT_OUT, Progress, StepFailure, StepOutput, StepRun, Task, known_by,
+};
 use crate::machine::vocabulary::{Event, FailureClass, ToolOutcome};
 use crate::spec::{CompiledSpec, OnFailure, RoleName};
 
@@ -89,8 +91,12 @@ pub(super) fn result_without_call(
     }
     let name = |at: u32| Some(progress.plan.steps.get(at as usize)?.name(at as usize));
     if let Some(need) = progress.failed_need(step as usize) {
-        let message = format!("{} failed, so this step was not run", name(need)?);
-        return Some(StepRun::failed(StepFailure::new("dependency", message), 0));
+        let (kind, what) = match progress.steps.get(need as usize)?.is_left_out() {
+            true => (LEFT_OUT, "was left out"),
+            false => ("dependency", "failed"),
+        };
+        let message = format!("{} {what}, so this step was not run", name(need)?);
+        return Some(StepRun::failed(StepFailure::new(kind, message), 0));
     }
     if let Some(error) = unfit_input(progress, step, planned, compiled) {
         let what = match progress.source(step) {

@@ -21,6 +21,7 @@ mod call;
 mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
+use crate::machine::authority::{Permission, authorise, refuse};
 use crate::machine::awaits::nested_spec;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
@@ -72,7 +73,16 @@ impl Run<'_> {
             let Some(planned) = progress.plan.steps.get(step as usize) else { return };
             let result = result_without_call(progress, step, planned, compiled);
             let result = result.or_else(|| self.task.standing_write(compiled, step));
-            let asks = schedule.people.contains(&step);
+            let mut asks = schedule.people.contains(&step);
+            let permission = match result.is_none() && !asks {
+                true => authorise(compiled, &self.task, step),
+                false => Permission::Run,
+            };
+            asks |= matches!(permission, Permission::Ask);
+            let result = match permission {
+                Permission::Refuse(denial) => Some(StepRun::failed(refuse(denial), 0)),
+                Permission::Run | Permission::Ask => result,
+            };
             // One by one, every step runs alone.
             let alone = asks || (width > 1 && may_write(planned, compiled));
             let is_persons = asks && planned.is_hitl();
@@ -85,6 +95,7 @@ impl Run<'_> {
             }
             progress.schedule.alone = alone;
             progress.begin(step);
+            self.spend_authority(step, asks);
             if !asks {
                 self.call(step, 1);
                 continue;
@@ -143,6 +154,7 @@ impl Run<'_> {
                 // The edit may refer to the step that it answers.
                 self.task.set_slot(step, StepRun::completed(StepOutput::Edited, 1));
                 self.take_edit(asked, &steps);
+                self.grant_approved(asked);
                 StepOutput::Edited
             }
             Some(Ok(_)) => StepOutput::Approved,
@@ -157,7 +169,7 @@ impl Run<'_> {
         let name = self.task.step_name(step);
         let answer = match self.hear(&name, Concern::Call) {
             Some(Ok(answer)) => answer,
-            Some(Err(no)) => return self.reject_step(step, no, 0),
+            Some(Err(no)) => return self.reject_call(stage, step, no),
             None => return,
         };
         let Some(progress) = self.task.progress.as_mut() else { return };
@@ -179,8 +191,20 @@ impl Run<'_> {
         let writes = planned.is_some_and(|planned| may_write(planned, self.compiled));
         progress.schedule.alone = self.compiled.policy().execution.width() > 1 && writes;
         progress.schedule.people.remove(&step);
+        self.note_approval(step, EffectKind::ApproveCall { draft: self.task.draft, step });
         self.call(step, 1);
         self.advance(stage);
+    }
+
+    /// Records a call that is not to be made: by itself, or with the plan that it stands in.
+    fn reject_call(&mut self, stage: &mut ExecuteStage, step: u32, no: No) {
+        if !no.skips(self.compiled.policy()) {
+            return self.reject_step(step, no, 0);
+        }
+        if let Some(progress) = self.task.progress.as_mut() {
+            progress.end(step, StepRun::failed(no.failure(), 0));
+        }
+        self.go_on(stage);
     }
 
     /// Records a step that is not to be done, after so many tries, and leaves the plan.

@@ -1,0 +1,130 @@
+//! Authority: whether a step may start. A write starts without a person only if it stands in a plan that was
+//! frozen before anything untrusted was read; what a later plan adds is refused, or asked of a person.
+//!
+//! **Invariant:** nothing grants authority but a plan of an untainted run and a person, and each write takes its
+//! own.
+
+use super::run::Run;
+use super::state::{StepFailure, Task};
+use super::vocabulary::{Denial, EffectKind, GrantedBy};
+use crate::contract::{PlanStep, ToolEffect};
+use crate::spec::{CompiledSpec, Containment, OnUnauthorised};
+
+/// Whether a step may start.
+pub(super) enum Permission {
+    Run,
+    /// If a person says yes.
+    Ask,
+    Refuse(Denial),
+}
+
+/// Whether a step may start now: the one place where authority is asked for.
+pub(super) fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
+    let Some(planned) = task.planned(step).filter(|planned| is_guarded(compiled, planned)) else {
+        return Permission::Run;
+    };
+    match find_denial(compiled, task, step, planned) {
+        None => Permission::Run,
+        Some(_) if compiled.policy().on_unauthorised == OnUnauthorised::Ask => Permission::Ask,
+        Some(denial) => Permission::Refuse(denial),
+    }
+}
+
+/// Why a call may not be made without a person.
+fn find_denial(compiled: &CompiledSpec, task: &Task, step: u32, planned: &PlanStep) -> Option<Denial> {
+    let is_tainted = task.drafts.last().is_some_and(|draft| draft.tainted);
+    // What only reads needs authority in a plan that may be anyone's, and takes none.
+    if !is_tainted && !writes(compiled, &planned.tool) {
+        return None;
+    }
+    let template = task.progress.as_ref()?.template(step)?;
+    let authority = &task.authority;
+    if authority.find(&template).is_some() {
+        None
+    } else if authority.is_spent(&template) {
+        Some(Denial::AuthoritySpent)
+    } else if is_tainted && task.draft > 1 {
+        Some(Denial::PlanTaintedWrite)
+    } else {
+        Some(Denial::AuthorityMissing)
+    }
+}
+
+/// Whether a step needs authority: a call of a tool that writes, and under `strict` one that reads.
+fn is_guarded(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
+    let least = match compiled.policy().containment {
+        Containment::Off => return false,
+        Containment::Standard => ToolEffect::Write,
+        Containment::Strict => ToolEffect::Read,
+    };
+    let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none());
+    tool.is_some_and(|tool| tool.effect >= least)
+}
+
+fn writes(compiled: &CompiledSpec, tool: &str) -> bool {
+    compiled.tool(tool).is_some_and(|tool| tool.effect == ToolEffect::Write)
+}
+
+impl Run<'_> {
+    /// Freezes the calls of the plan that begins, if nothing untrusted was read before it was made.
+    pub fn grant_plan(&mut self) {
+        if !self.task.current().tainted {
+            self.grant(None);
+        }
+    }
+
+    /// Freezes the calls that a person has approved or written.
+    pub fn grant_approved(&mut self, asked: EffectKind) {
+        self.grant(Some(asked));
+    }
+
+    fn grant(&mut self, asked: Option<EffectKind>) {
+        let (compiled, task) = (self.compiled, &mut *self.task);
+        let Some(progress) = task.progress.as_ref() else { return };
+        if compiled.policy().containment == Containment::Off {
+            return;
+        }
+        let pending = progress.slots().filter(|(_, _, run)| !run.is_finished());
+        let guarded = pending.filter(|(_, planned, _)| is_guarded(compiled, planned));
+        let granted = |(at, planned, _): (usize, &PlanStep, _)| {
+            let by = match asked {
+                Some(asked) => GrantedBy::Approval(asked.into()),
+                None => GrantedBy::Plan { draft: task.draft, step: planned.name(at) },
+            };
+            Some((progress.template(at as u32)?, by))
+        };
+        let granted: Vec<_> = guarded.filter_map(granted).collect();
+        task.authority.freeze(granted);
+    }
+
+    /// Takes the authority of a step that starts, or about which a person is asked: then it is theirs to allow.
+    pub fn spend_authority(&mut self, step: u32, asks: bool) {
+        let task = &mut *self.task;
+        let planned = task.planned(step).filter(|planned| is_guarded(self.compiled, planned));
+        if planned.is_none_or(|planned| !writes(self.compiled, &planned.tool)) {
+            return;
+        }
+        let Some(template) = task.progress.as_ref().and_then(|progress| progress.template(step)) else {
+            return;
+        };
+        if let Some(by) = task.authority.find(&template).cloned() {
+            if !asks {
+                task.authority.note(step, by);
+            }
+            task.authority.spend(&template);
+        }
+    }
+
+    /// Notes that a person has allowed the call of a step.
+    pub fn note_approval(&mut self, step: u32, asked: EffectKind) {
+        let task = &mut *self.task;
+        if task.planned(step).is_some_and(|planned| is_guarded(self.compiled, planned)) {
+            task.authority.note(step, GrantedBy::Approval(asked.into()));
+        }
+    }
+}
+
+/// What a step is recorded as that is refused. No word of it depends on what was planned.
+pub(super) fn refuse(denial: Denial) -> StepFailure {
+    StepFailure::new(denial.code(), denial.message())
+}

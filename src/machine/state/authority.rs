@@ -1,0 +1,157 @@
+//! Authority: which writes a run may make without asking. It is a multiset in the state: put there when a plan
+//! is frozen before anything untrusted was read, or by a person, and taken from by each write that starts.
+//!
+//! A write is known by its template: the tool, and its input as it was planned. A reference in it counts as the
+//! template of the step that it names, so that another plan cannot give an old name to another step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::steps::Progress;
+use crate::contract::{PlanStep, canonical};
+use crate::machine::vocabulary::GrantedBy;
+
+/// The writes that a run may make, and by what those of its plan were made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authority {
+    /// In the order in which they were granted; each is good for one write.
+    grants: Vec<Grant>,
+    /// By what the steps of the plan at hand were started, by position.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    used: BTreeMap<u32, GrantedBy>,
+}
+
+/// The authority for one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Grant {
+    template: String,
+    by: GrantedBy,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    spent: bool,
+}
+
+impl Authority {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.grants.is_empty() && self.used.is_empty()
+    }
+
+    /// Puts the calls of a plan in the place of those that have not started: a plan that takes another's place
+    /// takes its authority too.
+    pub(crate) fn freeze(&mut self, calls: impl IntoIterator<Item = (String, GrantedBy)>) {
+        self.grants.retain(|grant| grant.spent);
+        let granted = |(template, by)| Grant { template, by, spent: false };
+        self.grants.extend(calls.into_iter().map(granted));
+    }
+
+    /// By what a call may be made.
+    pub(crate) fn find(&self, template: &str) -> Option<&GrantedBy> {
+        let mut left = self.grants.iter().filter(|grant| !grant.spent);
+        left.find(|grant| grant.template == template).map(|grant| &grant.by)
+    }
+
+    /// Whether a call was granted, and made as often as that.
+    pub(crate) fn is_spent(&self, template: &str) -> bool {
+        self.grants.iter().any(|grant| grant.template == template)
+    }
+
+    /// Takes the authority for one call.
+    pub(crate) fn spend(&mut self, template: &str) {
+        let mut left = self.grants.iter_mut().filter(|grant| !grant.spent);
+        if let Some(grant) = left.find(|grant| grant.template == template) {
+            grant.spent = true;
+        }
+    }
+
+    /// Notes by what a step was started.
+    pub(crate) fn note(&mut self, step: u32, by: GrantedBy) {
+        self.used.insert(step, by);
+    }
+
+    /// By what a step was started, if it needed authority.
+    pub(crate) fn used(&self, step: u32) -> Option<&GrantedBy> {
+        self.used.get(&step)
+    }
+
+    /// Forgets by what the steps of a plan were started that is gone.
+    pub(crate) fn forget_steps(&mut self) {
+        self.used.clear();
+    }
+
+    /// The templates of the calls that may still be made, and of those that were.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.grants.iter().map(|grant| (grant.template.as_str(), grant.spent))
+    }
+}
+
+impl Progress {
+    /// The template of a step: what it is known by before anything is read.
+    pub(crate) fn template(&self, step: u32) -> Option<String> {
+        let references = |step: u32| {
+            let named = self.schedule.links.references.get(&step);
+            named.into_iter().flat_map(|named| named.values().copied()).chain(self.source(step))
+        };
+        // All that it rests on; earlier steps stand before later ones, so each is written once.
+        let mut rests_on: BTreeSet<u32> = BTreeSet::new();
+        let mut open: Vec<u32> = references(step).collect();
+        while let Some(at) = open.pop() {
+            if rests_on.insert(at) {
+                open.extend(references(at));
+            }
+        }
+        let mut known: BTreeMap<u32, String> = BTreeMap::new();
+        for at in rests_on {
+            let template = self.write_template(at, &known, true)?;
+            let digest = Sha256::digest(template.as_bytes());
+            known.insert(at, digest.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        self.write_template(step, &known, false)
+    }
+
+    /// The template of a step that refers to steps of which the digests are known. What an agent or a person is told
+    /// decides what they return; a call of a tool is its input alone.
+    fn write_template(&self, step: u32, known: &BTreeMap<u32, String>, told: bool) -> Option<String> {
+        let named = self.schedule.links.references.get(&step);
+        let digest = |name: &str| known.get(named?.get(name)?).cloned();
+        let from = self.source(step).and_then(|source| known.get(&source).cloned());
+        let planned = self.plan.steps.get(step as usize)?;
+        let told = Some(planned).filter(|_| told).map(|planned| match planned.is_hitl() {
+            true => json!(planned.question()),
+            false if planned.task.is_none() && planned.input.is_some() => Value::Null,
+            false => json!([planned.instruction(), planned.with]),
+        });
+        Some(describe(planned, from, told, &digest))
+    }
+}
+
+/// The template of a step that refers to no other.
+pub(crate) fn literal_template(planned: &PlanStep) -> String {
+    describe(planned, None, None, &|_| None)
+}
+
+fn describe(
+    planned: &PlanStep,
+    from: Option<String>,
+    told: Option<Value>,
+    digest: &dyn Fn(&str) -> Option<String>,
+) -> String {
+    let input = planned.input.as_ref().map(|input| put_digests(input, digest));
+    canonical(&json!({"tool": planned.tool, "input": input, "input_from": from, "told": told}))
+}
+
+/// An input with a digest in the place of each name of a step.
+fn put_digests(input: &Value, digest: &dyn Fn(&str) -> Option<String>) -> Value {
+    match input {
+        Value::Array(items) => items.iter().map(|item| put_digests(item, digest)).collect(),
+        Value::Object(fields) => {
+            let put = |(name, field): (&String, &Value)| {
+                let found = field.as_str().filter(|_| name == "$from").and_then(digest);
+                (name.clone(), found.map_or_else(|| put_digests(field, digest), Value::from))
+            };
+            Value::Object(fields.iter().map(put).collect::<Map<String, Value>>())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,117 @@
+//! Machines that let a text choose what is written: they start a call without a look, take no authority for it,
+//! give authority where none may, or let a refusal quote what it refuses.
+
+use planwright::machine::explore::Machine;
+use planwright::machine::{Event, HumanAnswer, State, Step, transition};
+use planwright::spec::{CompiledSpec, Containment, Spec};
+use serde_json::{Value, json};
+
+use super::kinds::{Broken, all_are_caught, bent, bent_by, kind, ruled};
+use crate::promise::{altered, spec, team_with, with_agents, with_risky};
+
+/// Untrusted reads and writes, with a replan after a failed step.
+fn guarded(policy: &str) -> Spec {
+    let policy = format!(
+        "on_step_failure = 'replan'\nplan = {{ max_steps = 2 }}\n{policy}\n[limits]\nmax_replans = 1"
+    );
+    spec(&policy).with_tools(|tool| ["find", "send"].contains(&&*tool.name))
+}
+
+fn standard() -> Spec {
+    guarded("containment = 'standard'")
+}
+
+/// What is planned round by round.
+fn rounds() -> Spec {
+    let policy = "containment = 'standard'\nhorizon = 'next'\nplanner = 'tool_calls'\nwrite = 'planner'\n\
+                  plan = { max_steps = 1 }\n[limits]\nmax_iterations = 2";
+    spec(policy).with_tools(|tool| ["find", "send"].contains(&&*tool.name))
+}
+
+fn with_team() -> Spec {
+    let outer =
+        spec("containment = 'standard'\nplan = { max_steps = 2 }").with_tools(|tool| tool.name == "find");
+    with_agents(outer, [team_with("team", |tool| ["find", "send"].contains(&&*tool.name))])
+}
+
+/// The grants of a state, each as good as new.
+fn renew(step: &mut Step) {
+    step.state = altered(&step.state, |state| {
+        let grants = state.pointer_mut("/task/authority/grants").and_then(Value::as_array_mut);
+        let grants = grants.into_iter().flatten().filter_map(Value::as_object_mut);
+        grants.for_each(|grant| drop(grant.remove("spent")));
+    });
+}
+
+/// A machine that takes every draft for clean.
+fn takes_for_clean() -> Box<dyn Machine> {
+    Box::new(Broken(|compiled: &CompiledSpec, state: State, event: Event| {
+        let is_tainted = state.is_tainted();
+        if !is_tainted || planwright::machine::admit(compiled, &state, &event).is_err() {
+            return transition(compiled, state, event);
+        }
+        let clean = altered(&state, |state| {
+            let drafts = state["task"]["drafts"].as_array_mut().expect("drafts");
+            drafts.last_mut().expect("a draft")["tainted"] = json!(false);
+        });
+        transition(compiled, clean, event)
+    }))
+}
+
+#[test]
+fn a_write_without_authority_is_caught() {
+    let off = |spec: &mut Spec| {
+        spec.policy.containment = Containment::Off;
+        let inner = spec.agents.iter_mut().filter_map(|agent| agent.spec.as_mut());
+        inner.for_each(|inner| inner.policy.containment = Containment::Off);
+    };
+    all_are_caught(vec![
+        kind("a write starts without a look", "authority", standard(), ruled(off)),
+        kind("a nested run is not contained", "authority", with_team(), ruled(off)),
+        kind("a write takes no authority", "authority", standard(), bent(|_, step| renew(step))),
+        kind("a tainted plan grants", "containment", standard(), takes_for_clean()),
+        kind("a second round grants", "containment", rounds(), takes_for_clean()),
+        kind(
+            "strict is taken for standard",
+            "authority",
+            guarded("containment = 'strict'"),
+            ruled(|spec| spec.policy.containment = Containment::Standard),
+        ),
+    ]);
+}
+
+#[test]
+fn an_approval_that_is_good_twice_or_for_another_call_is_caught() {
+    let risky = || with_risky(guarded("containment = 'standard'\napproval = 'risky'"), "send");
+    let twice = |_: &State, event: &Event, step: &mut Step| {
+        if matches!(event, Event::HumanAnswered { .. }) {
+            renew(step);
+        }
+    };
+    let another = |_: &State, event: &Event, step: &mut Step| {
+        if let Event::HumanAnswered { answer: HumanAnswer::EditInput { .. }, .. } = event {
+            step.state = altered(&step.state, |state| {
+                let steps = state.pointer_mut("/task/progress/plan/steps").and_then(Value::as_array_mut);
+                let sends = steps.into_iter().flatten().filter(|step| step["tool"] == "send");
+                sends.for_each(|step| step["input"] = json!("b"));
+            });
+        }
+    };
+    all_are_caught(vec![
+        kind("an approval is good twice", "containment", risky(), bent_by(twice)),
+        kind("an approval is good for another call", "people", risky(), bent_by(another)),
+    ]);
+}
+
+#[test]
+fn a_refusal_that_quotes_what_it_refuses_is_caught() {
+    let quotes = |_: &State, step: &mut Step| {
+        step.state = altered(&step.state, |state| {
+            let steps = state.pointer_mut("/task/progress/steps").and_then(Value::as_array_mut);
+            let denied =
+                steps.into_iter().flatten().filter(|run| run["failure"]["kind"] == "plan_tainted_write");
+            denied.for_each(|run| run["failure"]["shown"] = json!("ERROR: plan_tainted_write: send \"x0\""));
+        });
+    };
+    all_are_caught(vec![kind("a refusal quotes", "authority", standard(), bent(quotes))]);
+}
