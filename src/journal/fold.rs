@@ -214,7 +214,8 @@ pub(crate) fn split(records: &[Record]) -> Result<(&Header, Spec), JournalError>
 /// The spec of a journal whose version kept `containment` and did not enforce it.
 fn leave_uncontained(spec: &mut Spec) {
     spec.policy.containment = Containment::Off;
-    if spec.policy.on_rejection == OnRejection::default() {
+    // Where nobody is asked, nothing says what follows from a no.
+    if spec.policy.on_rejection == OnRejection::default() && !spec.policy.approval.is_never() {
         spec.policy.on_rejection = OnRejection::Stop;
     }
     spec.agents.iter_mut().filter_map(|agent| agent.spec.as_deref_mut()).for_each(leave_uncontained);

@@ -267,5 +267,5 @@ fn journal_of_another_format_is_refused() {
     let Record::Header(header) = &mut records[0] else { panic!("a journal begins with a header") };
     header.format += 1;
     let said = fold(records).unwrap_err().to_string();
-    assert_eq!(said, "journal record 0: expected journal format 5, found 6");
+    assert_eq!(said, "journal record 0: expected journal format 6, found 7");
 }

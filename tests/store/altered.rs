@@ -110,7 +110,7 @@ fn text_that_an_editor_spoilt_is_named() {
 fn journal_of_another_format_is_refused_by_its_number_sealed_or_not() {
     let (whole, _) = two();
     let header = text(&whole[0]).replacen("\"format\":5", "\"format\":9", 1);
-    let says = "expected journal format 5, found 9";
+    let says = "expected journal format 6, found 9";
     refused(&sealed([header.as_str()]), JournalErrorKind::Format, says);
     refused(&sealed([&*header, text(&whole[1])]), JournalErrorKind::Format, says);
     let unsealed = whole.concat().replacen("\"format\":5", "\"format\":9", 1);
