@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use planwright::contract::ToolContract;
+use planwright::contract::{Returned, ToolContract, resolve_input};
 use planwright::driver::Agent;
 use planwright::machine::{Effect, Effects, Input, PhaseName, State, start};
 use planwright::ports::{FnTool, ScriptedModel};
@@ -193,4 +193,16 @@ fn print_growth(shape: Shape) {
         per_step(few),
         per_step(many),
     );
+}
+
+/// A value out of the one record of a megabyte that a literal names, and out of the one that comes first.
+#[divan::bench(args = [r#"{"where": [["/title", "equals", "record 9000"]]}"#, r#"{"order_by": "/size", "first": "largest"}"#])]
+fn reference_into_a_megabyte(bencher: Bencher<'_, '_>, select: &str) {
+    let record = |at: u32| serde_json::json!({"id": at, "size": at, "title": format!("Record {at}"), "text": "x".repeat(60)});
+    let data: serde_json::Value = (0..9_001).map(record).collect();
+    assert!(data.to_string().len() > 1_000_000);
+    let mut reference: serde_json::Value = serde_json::from_str(select).expect("an object");
+    (reference["$from"], reference["take"]) = ("step_1".into(), "/id".into());
+    let returned = |_: &str| Some(Returned { text: "", data: Some(&data), tool: None });
+    bencher.bench(|| assert_eq!(resolve_input(&reference, &returned).expect("one record"), 9_000));
 }

@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** nothing in this folder does I/O, and no text from outside can make it panic.
 
+mod contained;
 mod growing;
 mod intake;
 mod plan;
@@ -15,22 +16,28 @@ mod replies;
 pub mod schema;
 mod text;
 mod tool;
+mod trust;
 
+pub(crate) use contained::find_addresses;
 pub(crate) use growing::{WordsIn, split_thoughts};
 pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
-pub(crate) use plan::{Links, Returned, is_default, resolve};
+pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
 pub use replies::{AnswerForm, Decision, Validate, Verdict};
 pub(crate) use text::canonical;
 pub(crate) use tool::check_name;
-pub use tool::{Source, ToolContract, ToolEffect, Trust};
+pub use tool::{Source, ToolContract, ToolEffect};
+pub use trust::{ArgumentRole, FieldType, Label, OutputField, OutputFormat, Trust};
 
 // For the other crates of this workspace and for tests.
 #[doc(hidden)]
 pub use intake::{Intent, IntentForm, PreviousContext, Scope};
 #[doc(hidden)]
-pub use plan::{Before, PlanContract, PlanSays, ReactReply, ReadPlan, StepField};
+pub use plan::{
+    Before, LabelledPart, Origin, PlanContract, PlanSays, ReactReply, ReadPlan, Returned, StepField,
+    Unresolved, label_input, resolve_input,
+};
 #[doc(hidden)]
 pub use replies::{Action, Collaboration};
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! What a tool declares about itself before any plan may name it.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::ContractError;
 use super::schema::{Schema, moved_to, strict_object};
+use super::trust::{ArgumentRole, FieldType, OutputField, OutputFormat, Trust};
 
 /// The pseudo-tool that ends a plan. It is recorded and never called.
 pub const FINAL_ANSWER: &str = "final_answer";
@@ -31,17 +33,6 @@ impl fmt::Display for ToolEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
-}
-
-/// Whether what a tool returns may steer the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    /// Anyone may have written it. Reading it taints the run.
-    #[default]
-    Untrusted,
-    /// Written by the tool itself out of nothing but its input.
-    Trusted,
 }
 
 /// The contract of one tool: all that a planner, a checker and a driver need to know of it.
@@ -89,9 +80,27 @@ pub struct ToolContract {
     /// Whether a person must approve each call under `approval = "risky"`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
-    /// Whether its output may steer the run. Default: `untrusted`.
+    /// Whether its output may steer the run: its text, and each field of its data that [`fields`](Self::fields) says
+    /// nothing of. Default: `untrusted`.
     #[serde(default)]
     pub trust: Trust,
+    /// What the arguments of a write decide, by JSON pointer into its input; `*` is every item or field. What is not
+    /// named is a [`Target`](ArgumentRole::Target).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, ArgumentRole>,
+    /// The arguments of a read that leave for a place which they name themselves, by JSON pointer: the address of a
+    /// page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress: Vec<String>,
+    /// Whether not even the content of a write may be taken from what others wrote without a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grave: bool,
+    /// Who chose the fields of its structured output, by JSON pointer; `*` is every item or field.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, OutputField>,
+    /// How its text becomes data, if it gives no data of its own. Default: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_format: Option<OutputFormat>,
     /// Longest time of one call, in milliseconds. Only a `pure` tool may do without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -124,6 +133,11 @@ impl ToolContract {
             idempotent: None,
             needs_approval: false,
             trust: Trust::default(),
+            arguments: BTreeMap::new(),
+            egress: Vec::new(),
+            grave: false,
+            fields: BTreeMap::new(),
+            output_format: None,
             timeout_ms: (effect != ToolEffect::Pure).then_some(20_000),
             max_output_bytes: default_max_output_bytes(),
         }
@@ -156,6 +170,33 @@ impl ToolContract {
     #[must_use]
     pub fn needs_approval(self) -> Self {
         ToolContract { needs_approval: true, ..self }
+    }
+
+    /// Declares what an argument of a write decides.
+    #[must_use]
+    pub fn argument(mut self, pointer: &str, role: ArgumentRole) -> Self {
+        self.arguments.insert(pointer.to_owned(), role);
+        self
+    }
+
+    /// Declares that an argument of a read leaves for a place which it names itself.
+    #[must_use]
+    pub fn egress(mut self, pointer: &str) -> Self {
+        self.egress.push(pointer.to_owned());
+        self
+    }
+
+    /// Declares that nothing others wrote may be part of a call without a person.
+    #[must_use]
+    pub fn grave(self) -> Self {
+        ToolContract { grave: true, ..self }
+    }
+
+    /// Declares who chose a field of its structured output, and what it looks like.
+    #[must_use]
+    pub fn field(mut self, pointer: &str, trust: Trust, kind: FieldType) -> Self {
+        self.fields.insert(pointer.to_owned(), OutputField { trust, kind });
+        self
     }
 
     /// Declares that its output may steer the run.
@@ -243,24 +284,7 @@ impl ToolContract {
                 .map_or(Ok(()), |schema| Schema::new(schema).map(drop))
                 .map_err(|error| error.under(field))?;
         }
-        Ok(())
-    }
-
-    /// The data of an output, if any is declared.
-    pub(crate) fn take_data(
-        &self,
-        declared: Option<&Schema>,
-        data: Option<Value>,
-    ) -> Result<Option<Value>, ContractError> {
-        let Some(declared) = declared else { return Ok(None) };
-        let fail = |problem: String| Err(ContractError::at("output", problem));
-        let Some(data) = data else { return fail("expected structured output, found none".to_owned()) };
-        let (size, most) = (data.to_string().len(), self.max_output_bytes as usize);
-        if size > most {
-            return fail(format!("expected at most {most} bytes, found {size}"));
-        }
-        declared.check(&data).map_err(|error| error.under("output"))?;
-        Ok(Some(data))
+        self.check_roles()
     }
 
     /// Says what a run that goes by this contract would get wrong about the tool at hand: the tool does
@@ -276,6 +300,9 @@ impl ToolContract {
         }
         if self.output.is_some() && tool.output.is_none() {
             return Some("output: expected structured output, found a tool that declares none".to_owned());
+        }
+        if let Some(careless) = self.find_careless(tool) {
+            return Some(careless);
         }
         // What is not clear from types and named fields is left to the call.
         let (found, expected) = (input_type(&self.input)?, input_type(&tool.input)?);

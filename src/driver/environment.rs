@@ -113,8 +113,8 @@ impl Environment {
         let clean = |text: String| shorten(self.redactor.text(text), contract);
         match result {
             Ok(ToolOutput { text, sources, data }) => {
-                let data = data.map(|data| self.redactor.clean(data));
-                let data = match (contract.take_data(output, data), contract.effect) {
+                let (text, data) = (self.redactor.text(text), data.map(|data| self.redactor.clean(data)));
+                let data = match (contract.take_data(output, &text, data), contract.effect) {
                     (Err(error), ToolEffect::Pure | ToolEffect::Read) => {
                         let (kind, message) = (ToolErrorKind::Response.to_string(), error.to_string());
                         return Ok(ToolOutcome::Failed { kind, message });
@@ -122,7 +122,7 @@ impl Environment {
                     (taken, _) => taken.ok().flatten().map(Box::new),
                 };
                 let sources = self.redactor.clean(sources);
-                Ok(ToolOutcome::Returned { output: clean(text), sources, data })
+                Ok(ToolOutcome::Returned { output: shorten(text, contract), sources, data })
             }
             Err(error) if contract.happens_once() && error.may_have_happened() => {
                 let said = clean(error.message);

@@ -99,8 +99,12 @@ impl RequestFrame {
     }
 }
 
-/// What a planner is told where a value of an input may be a reference.
-const REFERENCES: &str = r#"A value of an input may be taken from an earlier step: write {"$from": "<id of the step>", "take": "<JSON pointer into its output>"} in its place, such as {"$from": "step_1", "take": "/items/0/price"}. Leave "take" out (or null) for the whole output."#;
+/// What a planner is told where a value of an input may be worked out from earlier steps.
+const REFERENCES: &str = r#"A value of an input may be worked out from what earlier steps return. Write one of these in its place:
+- {"$from": "<id of the step>", "take": "<JSON pointer into its output>"}, such as {"$from": "step_1", "take": "/items/0/price"}. Leave "take" out (or null) for the whole output.
+- From one record of a list: add "where": [["/title", "equals", "Lunch"]] (equals, contains or starts_with; all must hold), or "order_by": "/price" with "first": "smallest" or "largest" (a number or a date). "in" points to the list if it is not the whole output; the other pointers start at the record. If not exactly one record fits, the step fails.
+- Out of a text: add "extract": email, url, iban, number, date or amount. If not exactly one is found, the step fails.
+- {"$template": "Dinner at {1}, {2}", "with": [two of these]} for a text, {"$calc": "{1} * 2 + 0.5", "with": [one of these]} for a number."#;
 
 /// Appends to a system message what the role may plan with.
 fn list_tools(system: &mut String, plan: &PlanContract, offered: &[ToolContract]) {

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::SpecError;
-use crate::contract::{ToolContract, ToolEffect, Trust, canonical, check_name, sanitize, sanitize_value};
+use crate::contract::{
+    ArgumentRole, OutputField, ToolContract, ToolEffect, Trust, canonical, check_name, find_addresses,
+    sanitize, sanitize_value,
+};
 
 /// The longest time of one call, unless the owner says.
 const TIMEOUT_MS: u64 = 60_000;
@@ -75,6 +78,20 @@ pub struct McpOverride {
     /// Whether its output may steer the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
+    /// What its arguments decide, by JSON pointer. Default: each is a target.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, ArgumentRole>,
+    /// The arguments of a read that leave for a place which they name themselves, by JSON pointer. Default: those
+    /// that hold addresses, unless the server says that it reaches nothing beyond itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress: Option<Vec<String>>,
+    /// Whether nothing others wrote may be part of a write without a person. Default: yes, unless the server says
+    /// that it destroys nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grave: Option<bool>,
+    /// Who chose the fields of its structured output, by JSON pointer. Default: anyone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, OutputField>,
     /// Longest time of one call, in milliseconds. Default: a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -125,7 +142,8 @@ pub struct McpHints {
     /// Calling it twice with the same input equals calling it once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It reaches beyond the server. Output is untrusted either way.
+    /// It reaches beyond the server: addresses among the arguments of a read leave with it, unless this is `false`.
+    /// Output is untrusted either way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
@@ -177,6 +195,12 @@ impl McpTool {
         }
         let mut contract = ToolContract::text(&name, &description, effect).input(input);
         contract.output = self.output_schema.clone().map(sanitize_value);
+        let reaches_out = !writes && hints.open_world_hint != Some(false);
+        let addresses = || if reaches_out { find_addresses(&contract.input) } else { Vec::new() };
+        contract.egress = owner.egress.clone().unwrap_or_else(addresses);
+        contract.grave = owner.grave.unwrap_or(writes && hints.destructive_hint != Some(false));
+        contract.arguments = owner.arguments.clone();
+        contract.fields = owner.fields.clone();
         contract.idempotent = owner.idempotent.or(hints.idempotent_hint.filter(|says| writes && *says));
         contract.needs_approval = approval;
         contract.trust = owner.trust.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Structured output: a tool's data is taken as its contract declares it, goes into the journal, and is never
 //! half taken.
 
-use planwright::contract::{ToolContract, ToolEffect};
+use planwright::contract::{OutputFormat, ToolContract, ToolEffect};
 use planwright::driver::Agent;
 use planwright::journal::Exchange;
 use planwright::machine::ToolOutcome;
@@ -73,6 +73,23 @@ fn data_that_does_not_conform_fails_a_read_and_leaves_a_write_with_its_text() {
         let failed = ToolOutcome::Failed { kind: "response".to_owned(), message: message.to_owned() };
         assert_eq!(outcome(rooms(ToolEffect::Read), output.clone()), failed);
         assert_eq!(outcome(rooms(ToolEffect::Write), output), ToolOutcome::returned("방 셋"));
+    }
+}
+
+#[test]
+fn text_becomes_data_where_the_contract_says_how() {
+    for (format, output, text, wanted) in [
+        (OutputFormat::Json, json!({"type": "object"}), "{\"total\": 3}", json!({"total": 3})),
+        (OutputFormat::Lines, json!({"type": "array", "maxItems": 2}), "a\n\n b\n", json!(["a", " b"])),
+    ] {
+        let contract = ToolContract { output_format: Some(format), ..rooms(ToolEffect::Read).output(output) };
+        let found = outcome(contract.clone(), ToolOutput::from(text));
+        let ToolOutcome::Returned { output, data, .. } = found else { panic!("{found:?}") };
+        assert_eq!((output.as_str(), *data.unwrap()), (text, wanted));
+        let own = outcome(contract.clone(), ToolOutput { data: Some(json!("x")), ..ToolOutput::from(text) });
+        assert!(matches!(own, ToolOutcome::Failed { .. }), "data of its own goes before the text");
+        let unfit = outcome(contract, ToolOutput::from("1\n2\n3"));
+        assert!(matches!(unfit, ToolOutcome::Failed { .. }), "{unfit:?}");
     }
 }
 

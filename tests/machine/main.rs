@@ -39,6 +39,7 @@ mod contracts;
 mod cut_replies;
 mod diagrams;
 mod duplicates;
+mod expressions;
 mod human_steps;
 mod intake;
 mod invariants;

@@ -1,6 +1,7 @@
 //! References: a value of an input may be a part of what an earlier step returned. What it takes is checked against
 //! both declarations before anything runs, and the whole input before the call.
 
+use planwright::contract::schema::is_strict;
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::machine::{ToolOutcome, explore};
 use planwright::spec::{RoleName, Spec};
@@ -89,7 +90,7 @@ fn a_reference_that_cannot_fit_is_refused_before_anything_runs() {
         (from(""), people.clone(), "day: expected string, found a reference to object"),
         (day.clone(), from("/품목"), "people: expected integer, found a reference to string"),
         (day.clone(), from("/rooms/0/a~1b"), "people: expected integer, found a reference to null"),
-        (day.clone(), json!({"$from": "재고", "where": []}), "where: unexpected field of a reference"),
+        (day.clone(), json!({"$from": "재고", "which": []}), "which: unexpected field of a reference"),
         (day.clone(), json!({"$from": 1}), "$from: expected the id of an earlier step"),
         (day.clone(), from("count"), "take: expected a JSON pointer such as \"/total\""),
         (day.clone(), json!({"$from": "step_2"}), "input: a step cannot wait for itself"),
@@ -145,6 +146,105 @@ fn what_was_declared_and_is_not_there_fails_the_step_and_the_tool_is_not_called(
     }
 }
 
+/// `stock`, and a `book` of the day of one room.
+fn booking_by(select: Value) -> Say {
+    let mut day = json!({"$from": "재고", "in": "/rooms", "take": "/day"});
+    day.as_object_mut().unwrap().extend(select.as_object().unwrap().clone());
+    booking(day, json!({"$calc": "({1} + 1) * 2", "with": [from("/count")]}))
+}
+
+#[test]
+fn a_record_is_found_by_what_the_plan_says_of_it_and_only_if_it_is_the_only_one() {
+    let rooms = json!({"count": 3, "rooms": [{"day": "월", "a/b": null}, {"day": "화"}, {"day": "화요일"}]});
+    let found = |wanted: Value| Told::run(referring(""), [booking_by(wanted), returned(rooms.clone())]);
+    let told = found(json!({"where": [["/day", "contains", "월"]]}));
+    assert_eq!(told.input("step.1.2.1"), json!({"day": "월", "people": 8}));
+    for (test, count) in [("starts_with", 2), ("equals", 0)] {
+        let literal = if count == 0 { "수" } else { "화" };
+        let mut told = found(json!({"where": [["/day", test, literal]]}));
+        let said = format!(
+            "step_2: failed: ERROR: ambiguous: what the input refers to does not fit book: $.day: expected one \
+             record of 재고/rooms, found {count}"
+        );
+        assert_eq!(told.results()[1], said);
+        assert_eq!(told.spent().tool_calls, 1, "the tool is not called");
+        told.ends([text("답")], "답");
+    }
+}
+
+#[test]
+fn a_selection_that_cannot_be_is_refused_before_anything_runs() {
+    for (select, said) in [
+        (json!({"where": [["/hour", "equals", "x"]]}), "day.where[0]: 재고 declares nothing at /hour"),
+        (
+            json!({"where": [["/day", "equals", 1]]}),
+            "day.where[0]: expected number, found a reference to string",
+        ),
+        (
+            json!({"where": [["/day", "is", "x"]]}),
+            "day.where[0][1]: expected equals, contains or starts_with",
+        ),
+        (json!({"where": [["/day", "contains", ""]]}), "day.where[0][2]: expected a text that is not empty"),
+        (json!({"where": [["/day", "equals"]]}), "such as [\"/title\", \"equals\", \"Lunch\"]"),
+        (json!({}), "day.in: expected `where` or `order_by` beside it, which find one record of the list"),
+        (json!({"order_by": "/day"}), "day.first: expected \"largest\" or \"smallest\" beside `order_by`"),
+        (
+            json!({"order_by": "/day", "first": "largest"}),
+            "day.order_by: expected a field of numbers or dates, and 재고 declares none at /day",
+        ),
+        (json!({"in": "/count", "where": [["/x", "equals", "x"]]}), "day.in: expected a list of 재고"),
+        (
+            json!({"where": [["/day", "equals", "x"]], "extract": "name"}),
+            "day.extract: expected one of email, url, iban, number, date, amount",
+        ),
+        (
+            json!({"where": [["/day", "equals", "x"]], "extract": "number"}),
+            "day: expected string, found a reference to number",
+        ),
+    ] {
+        let error = Told::run(referring("on_bad_reply = 'fail'"), [booking_by(select)]).error();
+        assert!(
+            error.starts_with("PLAN_ERROR: contract: $.steps[1].input") && error.ends_with(said),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn every_field_of_a_schema_with_definitions_may_be_a_reference() {
+    let mut spec = referring("");
+    let room = json!({
+        "type": "object",
+        "properties": {
+            "floor": {"$ref": "#/$defs/Floor"},
+            "guests": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["floor", "guests"],
+        "additionalProperties": false,
+        "$defs": {"Floor": {"enum": ["low", "high"]}},
+    });
+    spec.tools.push(ToolContract::json("room", "Books.", ToolEffect::Read).input(room));
+    let compiled = spec.clone().check().unwrap();
+    let schema = compiled.frame(RoleName::Planner).unwrap().schema.clone().unwrap();
+    let floor = &schema["$defs"]["room"]["properties"]["floor"]["anyOf"];
+    assert_eq!(*floor, json!([{"$ref": "#/$defs/room/$defs/Floor"}, {"$ref": "#/$defs/$value"}]));
+    let steps = |floor: Value| {
+        let input = json!({"floor": floor, "guests": [from("/품목")]});
+        plan(json!([{"id": "재고", "tool": "stock", "input": "방"}, {"tool": "room", "input": input}]))
+    };
+    let outcome = || returned(json!({"count": 1, "품목": "high"}));
+    let told = Told::run(spec.clone(), [steps(from("/품목")), outcome()]);
+    assert_eq!(told.input("step.1.2.1"), json!({"floor": "high", "guests": ["high"]}));
+    spec.policy.on_bad_reply = planwright::spec::OnFailure::Fail;
+    for (floor, said) in [
+        (json!("middle"), "$.steps[1].input.floor: expected one of \"low\", \"high\", found \"middle\""),
+        (from("/count"), "$.steps[1].input.floor: expected string or string, found a reference to integer"),
+    ] {
+        let error = Told::run(spec.clone(), [steps(floor)]).error();
+        assert_eq!(error, format!("PLAN_ERROR: contract: {said}"));
+    }
+}
+
 #[test]
 fn a_person_sees_what_a_reference_stands_for_and_what_they_write_is_no_reference() {
     let spec = with_risky(referring("approval = 'risky'"), "book");
@@ -186,10 +286,14 @@ fn a_planner_is_told_how_to_refer_and_what_there_is() {
     let book = &schema["properties"]["steps"]["items"]["anyOf"][4]["properties"];
     assert_eq!(book["tool"]["enum"], json!(["book"]));
     let people = &book["input"]["properties"]["people"]["anyOf"];
+    assert_eq!(*people, json!([{"type": "integer"}, {"$ref": "#/$defs/$value"}]));
+    let value = &schema["$defs"]["$value"]["anyOf"];
+    let names = json!(["$from", "in", "where", "order_by", "first", "take", "extract"]);
     assert_eq!(
-        (&people[0], &people[1]["required"]),
-        (&json!({"type": "integer"}), &json!(["$from", "take"]))
+        (&value[0]["required"], &value[1]["required"], &value[2]["required"]),
+        (&names, &json!(["$template", "with"]), &json!(["$calc", "with"]))
     );
+    assert!(is_strict(schema), "{schema:#}");
     let without = spec("").check().unwrap();
     assert!(!without.frame(RoleName::Planner).unwrap().system.contains("$from"));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use planwright::contract::{ToolEffect, Trust};
+use planwright::contract::{ArgumentRole, ToolEffect, Trust};
 use planwright::ports::ToolCall;
 use planwright::spec::{McpHints, McpOverride, McpServer, McpTool, Spec};
 use serde_json::json;
@@ -59,6 +59,36 @@ fn an_owner_goes_before_the_server() {
         (ToolEffect::Write, false, Some(5))
     );
     assert!(!contract.happens_once());
+}
+
+#[test]
+fn what_nobody_says_of_a_tool_is_contained() {
+    let asks = |hints: McpHints, owner: McpOverride| {
+        let url = json!({"type": "string"});
+        let page = json!({"anyOf": [{"$ref": "#/$defs/Page"}, {"type": "null"}]});
+        let input_schema = json!({
+            "type": "object",
+            "properties": {"base_url": url, "page": page, "query": {"type": "string"}},
+            "$defs": {"Page": {"type": "object", "properties": {"at": {"type": "string", "format": "uri"}}}},
+        });
+        let contract = McpTool { input_schema, ..tool("get", hints) }.contract("web", &owner).unwrap();
+        (contract.egress.join(" "), contract.grave, contract.role_at("/query"))
+    };
+    let (nothing, target) = (McpOverride::default, ArgumentRole::Target);
+    let read = McpHints { read_only_hint: Some(true), ..McpHints::default() };
+    let closed = McpHints { open_world_hint: Some(false), ..read };
+    let harmless = McpHints { destructive_hint: Some(false), ..McpHints::default() };
+    assert_eq!(asks(read, nothing()), ("/base_url /page/at".to_owned(), false, target));
+    assert_eq!(asks(closed, nothing()), (String::new(), false, target));
+    assert_eq!(asks(McpHints::default(), nothing()), (String::new(), true, target));
+    assert_eq!(asks(harmless, nothing()), (String::new(), false, target));
+    let owner = McpOverride {
+        egress: Some(vec!["/query".to_owned()]),
+        arguments: [("/query".to_owned(), ArgumentRole::Content)].into(),
+        grave: Some(true),
+        ..McpOverride::default()
+    };
+    assert_eq!(asks(read, owner), ("/query".to_owned(), true, ArgumentRole::Content));
 }
 
 #[test]

@@ -289,8 +289,9 @@ impl PinnedTool {
             let (idempotent, approval) = (contract.is_idempotent(), contract.needs_approval);
             let output = contract.output.as_ref().map_or_else(String::new, |output| format!("{output:#}\n"));
             format!(
-                "{}\n{input}\n{output}effect {effect}, idempotent {idempotent}, approval {approval}",
-                contract.description
+                "{}\n{input}\n{output}effect {effect}, idempotent {idempotent}, approval {approval}\n\
+                 egress {:?}, grave {}",
+                contract.description, contract.egress, contract.grave
             )
         };
         let difference = match now.contract(&self.server.name, &owner) {

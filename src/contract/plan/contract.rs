@@ -150,15 +150,15 @@ impl PlanContract {
             link(before, steps, self.policy.max_depth.unwrap_or(u32::MAX), self.offers(StepField::Refs))?;
         for (&at, named) in &links.references {
             let at = at as usize - before.steps.len();
-            let output = |name: &str| {
+            let tools = |name: &str| {
                 let source = *named.get(name)? as usize;
                 let source = before.steps.get(source).or_else(|| steps.get(source - before.steps.len()))?;
-                self.tool(&source.tool)?.output.as_ref()
+                self.tool(&source.tool)
             };
             let (Some(tool), Some(input)) = (self.position(&steps[at].tool), &steps[at].input) else {
                 continue;
             };
-            let checked = references::check(&self.inputs[tool], input, &output);
+            let checked = references::check(&self.inputs[tool], input, &tools);
             checked.map_err(|error| error.under(&format!("$.steps[{at}].input")))?;
         }
         Ok(links)
@@ -281,19 +281,22 @@ impl PlanContract {
         let mut parts = Map::new();
         let steps = if self.tools.iter().all(ToolContract::takes_text) {
             let names = self.tools.iter().map(|tool| tool.name.as_str());
-            self.step_schema(names.chain(self.pseudo_tools()).collect(), &text)
+            self.step_schema(names.chain(self.pseudo_tools()).collect(), &self.open_input(text.clone()))
         } else {
             let tools = self.tools.iter().map(|ToolContract { name, input, .. }| {
                 if !has_references(input) {
-                    return self.step_schema(vec![name], input);
+                    return self.step_schema(vec![name], &self.open_input(input.clone()));
                 }
                 let place = format!("#/$defs/{name}");
-                parts.insert(name.clone(), moved_to(input, &place));
+                parts.insert(name.clone(), self.open_input(moved_to(input, &place)));
                 self.step_schema(vec![name], &json!({"$ref": place}))
             });
             let pseudo = self.pseudo_tools().map(|name| self.step_schema(vec![name], &text));
             json!({"anyOf": tools.chain(pseudo).collect::<Vec<Value>>()})
         };
+        if self.offers(StepField::Refs) {
+            parts.insert(references::DEFINITION.into(), references::define());
+        }
         let PlanPolicy { says, min_steps, max_steps, .. } = self.policy;
         let said = [("goal", says.goal), ("reasoning", says.reasoning), ("strategy", says.strategy)];
         let said = said.into_iter().filter(|(_, must)| *must);
@@ -308,13 +311,17 @@ impl PlanContract {
         schema
     }
 
+    /// The schema of an input as the policy offers it: its values may be expressions.
+    fn open_input(&self, input: Value) -> Value {
+        if self.offers(StepField::Refs) { references::open_input(&input) } else { input }
+    }
+
     fn step_schema(&self, names: Vec<&str>, input: &Value) -> Value {
         let offers = |field: StepField| self.offers(field);
         let (text, optional) = (json!({"type": "string"}), json!({"type": ["string", "null"]}));
-        let input = if offers(StepField::Refs) { references::referable(input) } else { input.clone() };
         let input = match offers(StepField::InputFrom) || self.doer() == "agent" {
             true => json!({"anyOf": [input, {"type": "null"}]}),
-            false => input,
+            false => input.clone(),
         };
         let properties = [
             ("id", offers(StepField::Id), text.clone()),

@@ -107,8 +107,8 @@ pub(super) fn link(
         if let Some(input) = step.input.as_ref().filter(|_| refs && !step.is_final() && !step.is_hitl()) {
             let mut named = BTreeMap::new();
             let inside = |error: ContractError| error.under(&format!("$.steps[{at}].input"));
-            for reference in references::find(input).map_err(inside)? {
-                named.insert(reference.from.to_owned(), resolve("input", reference.from)?);
+            for from in references::find(input).map_err(inside)? {
+                named.insert(from.to_owned(), resolve("input", from)?);
             }
             needs.extend(named.values());
             if !named.is_empty() {

@@ -10,7 +10,7 @@ pub(super) use actions::find_labelled;
 pub use actions::{AskedCall, ReactReply};
 pub use contract::PlanContract;
 pub use links::{Before, Links};
-pub(crate) use references::{Returned, resolve};
+pub use references::{LabelledPart, Origin, Returned, Unresolved, label_input, resolve_input};
 
 use std::fmt;
 
@@ -163,9 +163,9 @@ pub enum StepField {
     HitlQuestion,
     /// `tool` beside `agent`: which of its tools an agent should take.
     With,
-    /// No field of its own: a value of `input` may be `{"$from": id, "take": pointer}`, which stands for that part of
-    /// what an earlier step returned. The pointer is one of RFC 6901; without it the whole is taken: the data if the
-    /// tool declares an output, else the text.
+    /// No field of its own: a value of `input` may be worked out from what earlier steps returned:
+    /// `{"$from": id, "take": pointer}`, with `in`, `where`, `order_by`, `first` and `extract`, `$template` or `$calc`.
+    /// The guide on specs has them all.
     Refs,
 }
 

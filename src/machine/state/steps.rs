@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::{ContractError, Links, Plan, PlanStep, Returned, Source, resolve};
+use crate::contract::{Links, Plan, PlanStep, Returned, Source, ToolContract, Unresolved, resolve_input};
 use crate::machine::vocabulary::{Denial, FailureClass, TraceLine};
 
 /// A plan being carried out.
@@ -51,20 +51,27 @@ impl Progress {
     pub(crate) fn input(&self, step: u32) -> Option<Cow<'_, Value>> {
         let planned = self.plan.steps.get(step as usize)?;
         match (&planned.input, &planned.input_from) {
-            (Some(input), _) => self.resolve(step, input).ok(),
+            (Some(input), _) => self.resolve(step, input, &|_| None).ok(),
             (None, Some(_)) => Some(Cow::Owned(self.output(self.source(step)?)?.into())),
             (None, None) => None,
         }
     }
 
-    /// An input of a step with what earlier steps returned in the place of its references.
-    pub(crate) fn resolve<'a>(&self, step: u32, input: &'a Value) -> Result<Cow<'a, Value>, ContractError> {
+    /// An input of a step with what earlier steps returned in the place of its references. `tools` gives contracts by
+    /// name: a value that does not look as its tool declares is refused.
+    pub(crate) fn resolve<'a>(
+        &self,
+        step: u32,
+        input: &'a Value,
+        tools: &dyn Fn(&str) -> Option<&'a ToolContract>,
+    ) -> Result<Cow<'a, Value>, Unresolved> {
         let Some(named) = self.schedule.links.references.get(&step) else { return Ok(Cow::Borrowed(input)) };
         let returned = |name: &str| {
-            let run = self.result(*named.get(name)?)?;
-            Some(Returned { text: run.output()?, data: run.data() })
+            let at = *named.get(name)?;
+            let (run, planned) = (self.result(at)?, self.plan.steps.get(at as usize)?);
+            Some(Returned { text: run.output()?, data: run.data(), tool: tools(&planned.tool) })
         };
-        resolve(input, &returned).map(Cow::Owned)
+        resolve_input(input, &returned).map(Cow::Owned)
     }
 
     /// What came of a step; of a skipped one, what came of the step it repeats.

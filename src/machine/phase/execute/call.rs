@@ -1,7 +1,7 @@
 //! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
 //! answer alone, and not from what else has finished by now.
 
-use crate::contract::{AnswerForm, ContractError, PlanStep, Source, ToolContract, ToolEffect, Trust};
+use crate::contract::{AnswerForm, PlanStep, Source, ToolContract, ToolEffect, Trust, Unresolved};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
 use crate::machine::state::{
@@ -98,13 +98,13 @@ pub(super) fn result_without_call(
         let message = format!("{} {what}, so this step was not run", name(need)?);
         return Some(StepRun::failed(StepFailure::new(kind, message), 0));
     }
-    if let Some(error) = unfit_input(progress, step, planned, compiled) {
+    if let Some(Unresolved { code, error, .. }) = unfit_input(progress, step, planned, compiled) {
         let what = match progress.source(step) {
             Some(source) => format!("what {} returned", name(source)?),
             None => "what the input refers to".to_owned(),
         };
         let message = format!("{what} does not fit {}: {error}", planned.tool);
-        return Some(StepRun::failed(StepFailure::new("input", message), 0));
+        return Some(StepRun::failed(StepFailure::new(code, message), 0));
     }
     let twin = progress.twin(step)?;
     let same = match progress.steps.get(twin as usize)? {
@@ -121,17 +121,17 @@ fn unfit_input(
     step: u32,
     planned: &PlanStep,
     compiled: &CompiledSpec,
-) -> Option<ContractError> {
+) -> Option<Unresolved> {
     if progress.source(step).is_none() && !progress.schedule.links.references.contains_key(&step) {
         return None;
     }
     let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none())?;
     if let Some(input) = &planned.input
-        && let Err(error) = progress.resolve(step, input)
+        && let Err(error) = progress.resolve(step, input, &|name| compiled.tool(name))
     {
         return Some(error);
     }
-    compiled.plan().check_value(&tool.name, &*progress.input(step)?).err()
+    compiled.plan().check_value(&tool.name, &*progress.input(step)?).err().map(Unresolved::from)
 }
 
 /// What a nested run starts from, and whether it has read what may steer it.

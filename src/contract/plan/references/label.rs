@@ -1,0 +1,132 @@
+//! Labels: who chose a value that is put into a call. A label follows from the plan and the contracts alone, and never
+//! from what was returned, so whoever writes an output cannot make its label better.
+
+use serde_json::Value;
+
+use super::expression::{Expression, Reference, each};
+use crate::contract::trust::Label;
+use crate::contract::{ContractError, ToolContract, excerpt};
+
+/// Where the output of a step comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The tool that returned it. None if a person or an agent did the step.
+    pub tool: Option<&'a ToolContract>,
+    /// The worst label of what was put into the call. An output is never better than that.
+    pub label: Label,
+}
+
+/// A part of an input that is taken from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelledPart {
+    /// Where it stands in the input: a JSON pointer.
+    pub place: String,
+    /// Who chose it.
+    pub label: Label,
+    /// Where it comes from, in words: `s1 /email`.
+    pub origin: String,
+}
+
+/// The parts of an input that are not literals, with their labels. `origin` gives a step's by its id; an unknown step
+/// counts as the worst.
+///
+/// # Errors
+/// Where an expression is none, as the check of the whole plan says.
+pub fn label_input<'a>(
+    input: &Value,
+    origin: &dyn Fn(&str) -> Option<Origin<'a>>,
+) -> Result<Vec<LabelledPart>, ContractError> {
+    let mut parts = Vec::new();
+    collect(input, String::new(), origin, &mut parts)?;
+    Ok(parts)
+}
+
+fn collect<'a>(
+    value: &Value,
+    place: String,
+    origin: &dyn Fn(&str) -> Option<Origin<'a>>,
+    parts: &mut Vec<LabelledPart>,
+) -> Result<(), ContractError> {
+    if let Some(expression) = Expression::parse(value) {
+        let expression = expression?;
+        parts.push(LabelledPart { place, label: label(&expression, origin), origin: describe(&expression) });
+        return Ok(());
+    }
+    let mut at = 0;
+    each(value, &mut |name, inner| {
+        let name = name.map_or_else(|| at.to_string(), |name| name.replace('~', "~0").replace('/', "~1"));
+        at += 1;
+        collect(inner, format!("{place}/{name}"), origin, parts)
+    })
+}
+
+fn label<'a>(expression: &Expression<'_>, origin: &dyn Fn(&str) -> Option<Origin<'a>>) -> Label {
+    match expression {
+        Expression::Reference(reference) => {
+            origin(reference.from).map_or(Label::Filled, |origin| reference.label(origin))
+        }
+        Expression::Template { with, .. } | Expression::Calc { with, .. } => {
+            let worst = with.iter().map(|inner| label(inner, origin)).max().unwrap_or_default();
+            // What is put together may say what none of its parts says.
+            if worst > Label::Located { worst.max(Label::Computed) } else { worst }
+        }
+    }
+}
+
+impl Reference<'_> {
+    fn label(&self, origin: Origin<'_>) -> Label {
+        let declared = |place: &str| origin.tool.map_or(Label::Literal, |tool| tool.label_at(place));
+        let is_untrusted = |field: &str| {
+            let list = self.select.as_ref().map_or("", |select| select.list);
+            declared(&format!("{list}/*{field}")) > Label::System
+        };
+        let mut label = declared(&self.place());
+        let counted = if self.counts() { Label::Located } else { Label::Literal };
+        let chosen = match &self.select {
+            None => counted,
+            Some(select) => {
+                let named = select.conditions.iter().any(|one| is_untrusted(one.field));
+                match &select.order {
+                    // Where an order decides among those that a literal names, another record may be put before.
+                    Some(order) if named || is_untrusted(order.field) => Label::Copied,
+                    None if named => Label::Located,
+                    _ => counted,
+                }
+            }
+        };
+        let is_located =
+            self.select.as_ref().is_none_or(|select| select.order.is_none()) && counted == Label::Literal;
+        if label == Label::Typed && !is_located {
+            label = Label::Copied;
+        }
+        label = label.max(chosen).max(counted);
+        if self.extract.is_some() && label > Label::Located {
+            label = label.max(Label::Extracted);
+        }
+        label.max(origin.label)
+    }
+}
+
+/// Where a value comes from, in words that the plan itself holds.
+fn describe(expression: &Expression<'_>) -> String {
+    match expression {
+        Expression::Reference(reference) => {
+            let place = reference.place();
+            let found = match reference.extract {
+                Some(_) => "found in ",
+                None => "",
+            };
+            let space = if place.is_empty() { "" } else { " " };
+            excerpt(&format!("{found}{}{space}{place}", reference.from), 120)
+        }
+        Expression::Template { with, .. } | Expression::Calc { with, .. } => {
+            let parts: Vec<String> = with.iter().map(describe).collect();
+            let how = if matches!(expression, Expression::Calc { .. }) {
+                "calculated from"
+            } else {
+                "put together from"
+            };
+            excerpt(&format!("{how} {}", parts.join(", ")), 240)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Finding one record of a list: by conditions, by an order, or both.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use serde_json::Value;
+
+use super::decimal::Decimal;
+use super::evaluate::Unresolved;
+use super::expression::{Condition, Order, Select, Test};
+use crate::contract::excerpt;
+
+/// What records are ordered by. Only those of one kind have an order.
+enum Key {
+    Number(Decimal),
+    /// A time with its offset.
+    Instant(Timestamp),
+    /// A day or a time of day as a calendar shows it.
+    Civil(DateTime),
+}
+
+impl Select<'_> {
+    /// The one record of the data's list that is meant, with where it stands in the list.
+    pub(super) fn find<'v>(&self, from: &str, data: &'v Value) -> Result<&'v Value, Unresolved> {
+        let place = || format!("{from}{}", excerpt(self.list, 60));
+        let Some(records) = data.pointer(self.list).and_then(Value::as_array) else {
+            return Err(Unresolved::wrong_type(format!("expected a list at {}, found none", place())));
+        };
+        let conditions: Vec<(&Condition<'_>, Cow<'_, str>)> = self
+            .conditions
+            .iter()
+            .map(|one| (one, folded(one.literal.as_str().unwrap_or_default())))
+            .collect();
+        let mut found: Vec<&Value> = records
+            .iter()
+            .filter(|record| conditions.iter().all(|(one, literal)| one.holds(record, literal)))
+            .collect();
+        if let Some(order) = &self.order {
+            found = order.first(from, found)?;
+        }
+        match found[..] {
+            [record] => Ok(record),
+            _ => Err(Unresolved::ambiguous(&format!("one record of {}", place()), found)),
+        }
+    }
+}
+
+impl Condition<'_> {
+    /// Whether it holds of a record. `literal`: its text with small letters.
+    fn holds(&self, record: &Value, literal: &str) -> bool {
+        let Some(value) = record.pointer(self.field) else { return false };
+        match (self.test, value) {
+            (Test::Equals, value) => self.equals(value, literal),
+            (Test::Contains, Value::Array(items)) => items.iter().any(|item| self.equals(item, literal)),
+            (Test::Contains, Value::String(text)) => {
+                self.literal.is_string() && folded(text).contains(literal)
+            }
+            (Test::StartsWith, Value::String(text)) => folded(text).starts_with(literal),
+            _ => false,
+        }
+    }
+
+    fn equals(&self, value: &Value, literal: &str) -> bool {
+        match (value, self.literal) {
+            (Value::String(text), Value::String(_)) => folded(text) == literal,
+            (Value::Number(a), Value::Number(b)) => {
+                a == b || Decimal::of(value).is_some_and(|a| Some(a) == Decimal::of(self.literal))
+            }
+            (value, literal) => value == literal,
+        }
+    }
+}
+
+/// A text with small letters, one by one, so that no letter depends on its neighbours.
+fn folded(text: &str) -> Cow<'_, str> {
+    match (text.is_ascii(), text.bytes().any(|byte| byte.is_ascii_uppercase())) {
+        (true, false) => Cow::Borrowed(text),
+        (true, true) => Cow::Owned(text.to_ascii_lowercase()),
+        (false, _) => Cow::Owned(text.chars().flat_map(char::to_lowercase).collect()),
+    }
+}
+
+impl Order<'_> {
+    /// Those records that come first: several if they are equal.
+    fn first<'v>(&self, from: &str, records: Vec<&'v Value>) -> Result<Vec<&'v Value>, Unresolved> {
+        let wrong = |found: &str| {
+            let field = excerpt(self.field, 60);
+            Unresolved::wrong_type(format!(
+                "expected numbers or dates at {field} of each record of {from}, found {found}"
+            ))
+        };
+        let mut best: Vec<(&Value, Key)> = Vec::new();
+        for record in records {
+            let key = record.pointer(self.field).and_then(Key::of).ok_or_else(|| wrong("another value"))?;
+            let Some((_, first)) = best.first() else {
+                best.push((record, key));
+                continue;
+            };
+            let (above, below) =
+                key.compare(first).ok_or_else(|| wrong("both, or times with and without an offset"))?;
+            if if self.largest { above } else { below } {
+                best = vec![(record, key)];
+            } else if !above && !below {
+                best.push((record, key));
+            }
+        }
+        Ok(best.into_iter().map(|(record, _)| record).collect())
+    }
+}
+
+impl Key {
+    fn of(value: &Value) -> Option<Key> {
+        if let Some(number) = Decimal::of(value) {
+            return Some(Key::Number(number));
+        }
+        let text = value.as_str()?.trim();
+        // What does not look like a date may be much longer than one.
+        if text.len() > 64 || !text.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let instant = text.parse().map(Key::Instant);
+        instant.or_else(|_| text.parse().map(Key::Civil)).ok()
+    }
+
+    /// Whether it is above another, and whether it is below it.
+    fn compare(&self, other: &Key) -> Option<(bool, bool)> {
+        Some(match (self, other) {
+            (Key::Number(own), Key::Number(other)) => (own.is_larger(*other)?, other.is_larger(*own)?),
+            (Key::Instant(own), Key::Instant(other)) => (own > other, own < other),
+            (Key::Civil(own), Key::Civil(other)) => (own > other, own < other),
+            _ => return None,
+        })
+    }
+}
