@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::contract::{PlanStep, canonical, first_chars, sanitize};
+use crate::contract::{Label, LabelledPart, PlanStep, canonical, first_chars, sanitize};
 use crate::machine::{Effect, EffectId, EffectKind, State, local};
 use crate::spec::CompiledSpec;
 
@@ -25,10 +25,10 @@ pub(super) fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value
 
 /// The question of an effect of this run. What would act on a screen instead of standing on it is shown
 /// by its number: a person who allows a call must see which.
-pub(super) fn question(state: &State, id: EffectId) -> Option<String> {
+pub(super) fn question(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     let text = match id.kind {
         EffectKind::ApprovePlan { .. } => plan_question(state)?,
-        EffectKind::ApproveCall { step, .. } => call_question(state, step)?,
+        EffectKind::ApproveCall { step, .. } => call_question(compiled, state, step)?,
         _ => step_question(state, id)?.to_owned(),
     };
     let writes = if matches!(id.kind, EffectKind::Human { .. }) { String::new() } else { list_writes(state) };
@@ -103,14 +103,33 @@ fn step_line(at: usize, step: &PlanStep) -> String {
     if detail.is_empty() { line } else { line + ": " + &detail }
 }
 
-/// The call, with the very input that is sent.
-fn call_question(state: &State, step: u32) -> Option<String> {
+/// The call, with the very input that is sent, and where the parts of it come from that the plan does not hold.
+fn call_question(compiled: &CompiledSpec, state: &State, step: u32) -> Option<String> {
     let (tool, input) = tool_call(state, step)?;
     let input = shorten(&input_text(&input), INPUT_CHARS);
-    Some(match state.task.input.is_korean() {
+    let korean = state.task.input.is_korean();
+    let call = match korean {
         true => format!("이 호출을 승인해주세요: {tool}\n입력: {input}"),
         false => format!("Please approve this call: {tool}\ninput: {input}"),
-    })
+    };
+    let parts = state.task.label_parts(compiled, step);
+    let line = |LabelledPart { place, label, origin }: &LabelledPart| {
+        let place = if place.is_empty() { "*" } else { place };
+        one_line(&format!("{place}: {origin} ({})", who_chose(*label, korean)))
+    };
+    Some(parts.iter().fold(call, |text, part| format!("{text}\n- {}", line(part))))
+}
+
+/// Who chose a value, for people.
+fn who_chose(label: Label, korean: bool) -> &'static str {
+    match (label, korean) {
+        (Label::Literal | Label::System | Label::Located, false) => "trusted",
+        (Label::Literal | Label::System | Label::Located, true) => "신뢰함",
+        (Label::Filled, false) => "written by a model that has read untrusted text",
+        (Label::Filled, true) => "신뢰할 수 없는 글을 읽은 모델이 작성함",
+        (_, false) => "untrusted",
+        (_, true) => "신뢰할 수 없음",
+    }
 }
 
 /// A text as it is, any other value as canonical JSON.

@@ -113,7 +113,7 @@ impl<'r> Request<'r> {
                 (tool.clone(), digest, RequestBody::Tool { step, tool, input, contract, output })
             }
             Effect::AskHuman { step, .. } => {
-                let question = question(here.state, here.id)?;
+                let question = question(here.compiled, here.state, here.id)?;
                 ("human".into(), human_digest(&question), RequestBody::Human { step, question })
             }
             Effect::Wait { delay_ms, .. } => {

@@ -223,10 +223,7 @@ fn a_part_of_an_input_says_where_it_comes_from() {
     let parts = label_input(&input, &|_| Some(Origin { tool: Some(&tool), label: Label::Literal })).unwrap();
     let shown: Vec<_> =
         parts.iter().map(|part| format!("{} {}: {}", part.place, part.label, part.origin)).collect();
-    assert_eq!(
-        shown,
-        ["/to/0 typed: s /*/from", "/a~1b computed: put together from found in s /0/title, person"]
-    );
+    assert_eq!(shown, ["/to/0 typed: s /*/from", "/a~1b computed: s /0/title → url + person"]);
 }
 
 #[test]

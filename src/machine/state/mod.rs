@@ -3,6 +3,7 @@
 
 mod authority;
 mod input;
+mod labels;
 mod phase;
 mod schedule;
 mod steps;

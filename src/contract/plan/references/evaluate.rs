@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::decimal::{Decimal, Wrong, calculate};
-use super::expression::{Expression, Part, Reference};
+use super::expression::{Expression, Part, Reference, name};
 use super::extract::{find_all, is_of};
 use crate::contract::trust::{FieldType, segments};
 use crate::contract::{ContractError, ToolContract, excerpt};
@@ -230,8 +230,4 @@ fn extract(from: &str, kind: FieldType, taken: &Value) -> Resolved {
             Err(Unresolved::ambiguous(&format!("one {} in the text of {from}", name(kind)), &found))
         }
     }
-}
-
-fn name(kind: FieldType) -> String {
-    serde_json::to_value(kind).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }

@@ -93,6 +93,11 @@ pub(super) const EXTRACTED: [(&str, FieldType); 6] = [
     ("amount", FieldType::Amount),
 ];
 
+/// The name of a type, for people.
+pub(super) fn name(kind: FieldType) -> String {
+    serde_json::to_value(kind).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+}
+
 pub(super) fn fail<T>(path: impl AsRef<str>, problem: impl AsRef<str>) -> Result<T, ContractError> {
     Err(ContractError::at(path, problem))
 }

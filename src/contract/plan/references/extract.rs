@@ -1,8 +1,8 @@
 //! What is found in a text: every e-mail address, URL, number and so on, by fixed rules.
 
-use jiff::civil::Date;
 use serde_json::Value;
 
+use super::dates::{Time, is_day};
 use super::decimal::Decimal;
 use crate::contract::trust::FieldType;
 
@@ -45,7 +45,7 @@ pub(super) fn is_of(kind: FieldType, value: &Value) -> bool {
         (FieldType::Id, Value::String(id)) => {
             !id.is_empty() && id.chars().count() <= MAX_ID && !id.chars().any(char::is_whitespace)
         }
-        (FieldType::Date, Value::String(text)) => read_date(text).is_some(),
+        (FieldType::Date, Value::String(text)) => Time::parse(text).is_some(),
         (_, Value::String(text)) => whole(text),
         _ => false,
     }
@@ -153,21 +153,8 @@ fn find_dates(text: &str) -> impl Iterator<Item = &str> {
     words.filter_map(|word| {
         let date = word.get(..10)?;
         let rest = &word[10..];
-        (read_date(date).is_some() && (rest.is_empty() || rest.starts_with('T'))).then_some(date)
+        (is_day(date) && (rest.is_empty() || rest.starts_with('T'))).then_some(date)
     })
-}
-
-/// The day of `2026-05-17`, `2026-05-17T10:00` or `2026-05-17 10:00`.
-fn read_date(text: &str) -> Option<Date> {
-    let (date, rest) = (text.get(..10)?, &text[10..]);
-    let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    });
-    let is_time = |rest: &str| {
-        rest.starts_with(['T', ' ']) && rest[1..].chars().all(|c| c.is_ascii_digit() || ":.+-Z".contains(c))
-    };
-    if is_date && (rest.is_empty() || is_time(rest)) { date.parse().ok() } else { None }
 }
 
 /// The numbers of a text, or those beside a currency. `None` where one can be read in two ways.

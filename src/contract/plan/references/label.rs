@@ -1,9 +1,10 @@
 //! Labels: who chose a value that is put into a call. A label follows from the plan and the contracts alone, and never
 //! from what was returned, so whoever writes an output cannot make its label better.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::expression::{Expression, Reference, each};
+use super::expression::{Expression, Reference, each, name};
 use crate::contract::trust::Label;
 use crate::contract::{ContractError, ToolContract, excerpt};
 
@@ -17,13 +18,13 @@ pub struct Origin<'a> {
 }
 
 /// A part of an input that is taken from elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelledPart {
     /// Where it stands in the input: a JSON pointer.
     pub place: String,
     /// Who chose it.
     pub label: Label,
-    /// Where it comes from, in words: `s1 /email`.
+    /// Where it comes from: `s1 /email`.
     pub origin: String,
 }
 
@@ -107,26 +108,17 @@ impl Reference<'_> {
     }
 }
 
-/// Where a value comes from, in words that the plan itself holds.
+/// Where a value comes from, in no language: `s1 /*/body → url`, `s1 /a + s2`. The plan itself says all of it.
 fn describe(expression: &Expression<'_>) -> String {
     match expression {
         Expression::Reference(reference) => {
-            let place = reference.place();
-            let found = match reference.extract {
-                Some(_) => "found in ",
-                None => "",
-            };
-            let space = if place.is_empty() { "" } else { " " };
-            excerpt(&format!("{found}{}{space}{place}", reference.from), 120)
+            let (place, found) = (reference.place(), reference.extract.map(name));
+            let found = found.map(|kind| format!("→ {kind}")).unwrap_or_default();
+            let words = [reference.from, &place, &found];
+            excerpt(&words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "), 120)
         }
         Expression::Template { with, .. } | Expression::Calc { with, .. } => {
-            let parts: Vec<String> = with.iter().map(describe).collect();
-            let how = if matches!(expression, Expression::Calc { .. }) {
-                "calculated from"
-            } else {
-                "put together from"
-            };
-            excerpt(&format!("{how} {}", parts.join(", ")), 240)
+            excerpt(&with.iter().map(describe).collect::<Vec<_>>().join(" + "), 240)
         }
     }
 }

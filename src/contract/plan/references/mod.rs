@@ -6,6 +6,7 @@
 //! **Invariant:** an expression stands for exactly one value. Where none or several fit, nothing is chosen.
 
 mod check;
+mod dates;
 mod decimal;
 mod evaluate;
 mod expression;

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
 use serde_json::Value;
 
+use super::dates::Time;
 use super::decimal::Decimal;
 use super::evaluate::Unresolved;
 use super::expression::{Condition, Order, Select, Test};
@@ -14,10 +13,7 @@ use crate::contract::excerpt;
 /// What records are ordered by. Only those of one kind have an order.
 enum Key {
     Number(Decimal),
-    /// A time with its offset.
-    Instant(Timestamp),
-    /// A day or a time of day as a calendar shows it.
-    Civil(DateTime),
+    Time(Time),
 }
 
 impl Select<'_> {
@@ -111,24 +107,15 @@ impl Order<'_> {
 
 impl Key {
     fn of(value: &Value) -> Option<Key> {
-        if let Some(number) = Decimal::of(value) {
-            return Some(Key::Number(number));
-        }
-        let text = value.as_str()?.trim();
-        // What does not look like a date may be much longer than one.
-        if text.len() > 64 || !text.starts_with(|c: char| c.is_ascii_digit()) {
-            return None;
-        }
-        let instant = text.parse().map(Key::Instant);
-        instant.or_else(|_| text.parse().map(Key::Civil)).ok()
+        let number = Decimal::of(value).map(Key::Number);
+        number.or_else(|| Time::parse(value.as_str()?).map(Key::Time))
     }
 
     /// Whether it is above another, and whether it is below it.
     fn compare(&self, other: &Key) -> Option<(bool, bool)> {
         Some(match (self, other) {
             (Key::Number(own), Key::Number(other)) => (own.is_larger(*other)?, other.is_larger(*own)?),
-            (Key::Instant(own), Key::Instant(other)) => (own > other, own < other),
-            (Key::Civil(own), Key::Civil(other)) => (own > other, own < other),
+            (Key::Time(own), Key::Time(other)) => (own.is_later(*other)?, other.is_later(*own)?),
             _ => return None,
         })
     }

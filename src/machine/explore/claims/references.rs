@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::contract::PlanStep;
+use crate::contract::{PlanStep, Returned, resolve_input};
 use crate::machine::Progress;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::StepRun;
@@ -51,6 +51,17 @@ fn is_left_out(plan: &Progress, at: usize) -> bool {
 
 /// Every part of an input is the plan's own, or what the step that it refers to returned.
 fn check_referred(plan: &Progress, step: u32, template: &Value, given: &Value) -> Claimed {
+    let has = |name: &str| template.get(name).is_some_and(|member| !member.is_null());
+    if ["where", "order_by", "extract", "$template", "$calc"].into_iter().any(has) {
+        let returned = |name: &str| {
+            let source = find(plan, step, name).and_then(|at| plan.steps.get(at))?;
+            Some(Returned { text: source.output()?, data: source.data(), tool: None })
+        };
+        let wanted = resolve_input(template, &returned).ok();
+        return ensure(wanted.as_ref() == Some(given), || {
+            format!("step {step} is given {given}, and not {wanted:?}")
+        });
+    }
     if let Some(name) = template.get("$from").and_then(Value::as_str) {
         let source = find(plan, step, name).and_then(|at| plan.steps.get(at));
         let take = template.get("take").and_then(Value::as_str).unwrap_or_default();

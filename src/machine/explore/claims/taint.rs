@@ -2,7 +2,8 @@
 
 use crate::contract::Trust;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
-use crate::machine::{EffectKind, Event, Progress, local};
+use crate::machine::state::StepRun;
+use crate::machine::{EffectKind, Event, Progress, ToolOutcome, local};
 use crate::spec::{CompiledSpec, Execution};
 
 fn is_untrusted(compiled: &CompiledSpec, plan: Option<&Progress>, step: u32) -> bool {
@@ -10,14 +11,27 @@ fn is_untrusted(compiled: &CompiledSpec, plan: Option<&Progress>, step: u32) -> 
     tool.is_none_or(|tool| tool.trust == Trust::Untrusted)
 }
 
+/// Whether every field that was returned is declared to be trusted.
+fn is_all_trusted(
+    compiled: &CompiledSpec,
+    plan: Option<&Progress>,
+    step: u32,
+    outcome: &ToolOutcome,
+) -> bool {
+    let tool = plan.and_then(|plan| compiled.tool(&plan.plan.steps.get(step as usize)?.tool));
+    let ToolOutcome::Returned { output, data, .. } = outcome else { return false };
+    tool.is_some_and(|tool| !tool.taints(output, data.as_deref()))
+}
+
 pub(super) fn check(seen: &Seen<'_>) -> Claimed {
     let (before, after) = (&seen.before.task, seen.after());
     // What the run that was answered has read now.
     let read = match seen.event {
-        Event::ToolReturned { effect, .. } => {
+        Event::ToolReturned { effect, outcome } => {
             local(seen.compiled, seen.before, *effect).is_some_and(|here| {
                 let EffectKind::Step { step, .. } = here.id.kind else { return true };
-                is_untrusted(here.compiled, here.state.task.progress.as_ref(), step)
+                let plan = here.state.task.progress.as_ref();
+                is_untrusted(here.compiled, plan, step) && !is_all_trusted(here.compiled, plan, step, outcome)
             })
         }
         _ => false,
@@ -78,7 +92,20 @@ fn check_nested(seen: &Seen<'_>, step: u32) -> Claimed {
         .filter(|(at, _, run)| run.is_finished() && (one_by_one || *at < first || refers(*at)));
     // What a person says is theirs.
     let tools = shown.filter(|(_, planned, _)| !planned.is_hitl() && !planned.is_final());
-    let mut untrusted = tools.filter(|(at, ..)| is_untrusted(seen.compiled, Some(plan), *at as u32));
+    let mut untrusted = tools.filter(|(at, _, run)| {
+        let trusted = match run {
+            StepRun::Completed { data, .. } => {
+                let outcome = ToolOutcome::Returned {
+                    output: run.output().unwrap_or_default().to_owned(),
+                    sources: Vec::new(),
+                    data: data.clone(),
+                };
+                is_all_trusted(seen.compiled, Some(plan), *at as u32, &outcome)
+            }
+            _ => false,
+        };
+        !trusted && is_untrusted(seen.compiled, Some(plan), *at as u32)
+    });
     let wanted = after.drafts.last().is_some_and(|draft| draft.tainted) || untrusted.next().is_some();
     let found = nested.task.tainted;
     ensure(found || !wanted, || "a nested run begins clean that is shown untrusted output".into())

@@ -1,6 +1,8 @@
 //! Call: what a step starts from, and what an answer makes of it. Both follow from the plan and the
 //! answer alone, and not from what else has finished by now.
 
+use serde_json::Value;
+
 use crate::contract::{AnswerForm, PlanStep, Source, ToolContract, ToolEffect, Trust, Unresolved};
 use crate::machine::reply::Spender;
 use crate::machine::run::Run;
@@ -20,7 +22,10 @@ impl Run<'_> {
         Some(match self.event.take()? {
             Event::ToolReturned { outcome, .. } => {
                 let tool = find_tool(self.compiled, &self.task, step);
-                self.task.tainted |= is_untrusted(tool);
+                self.task.tainted |= match &outcome {
+                    ToolOutcome::Returned { output, data, .. } => taints(tool, output, data.as_deref()),
+                    ToolOutcome::Failed { .. } => is_untrusted(tool),
+                };
                 let writes = tool.is_some_and(|tool| tool.effect == ToolEffect::Write);
                 match outcome {
                     ToolOutcome::Returned { output, sources, data } => {
@@ -74,9 +79,14 @@ fn find_tool<'r>(compiled: &'r CompiledSpec, task: &Task, step: u32) -> Option<&
     task.planned(step).and_then(|planned| compiled.tool(&planned.tool))
 }
 
-/// Whether what a tool returns is untrusted: what an unknown one returns is.
+/// Whether what a tool says is untrusted: what an unknown one says is.
 fn is_untrusted(tool: Option<&ToolContract>) -> bool {
     tool.is_none_or(|tool| tool.trust == Trust::Untrusted)
+}
+
+/// Whether what a tool returned may steer the run: what an unknown one returned may.
+fn taints(tool: Option<&ToolContract>, output: &str, data: Option<&Value>) -> bool {
+    tool.is_none_or(|tool| tool.taints(output, data))
 }
 
 /// The result of a step that needs no call: it is the final one, lacks its input, or repeats another.
@@ -142,7 +152,14 @@ pub(super) fn nested_input(compiled: &CompiledSpec, task: &Task, step: u32) -> O
     let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
     let question = Some(planned.instruction()).filter(|told| !told.is_empty()).unwrap_or(task.query());
     let known = known_by(compiled, task, step);
-    let untrusted = |at: &u32| find_tool(compiled, task, *at).is_some_and(|tool| is_untrusted(Some(tool)));
+    let untrusted = |at: &u32| {
+        let (tool, run) = (find_tool(compiled, task, *at), progress.steps.get(*at as usize));
+        let output = run.and_then(StepRun::output).unwrap_or_default();
+        tool.is_some_and(|tool| match run {
+            Some(StepRun::Completed { data, .. }) => tool.taints(output, data.as_deref()),
+            _ => is_untrusted(Some(tool)),
+        })
+    };
     let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
     // What it is given to work on is not shown twice.
     let findings = known.into_iter().filter(|at| source != Some(*at));

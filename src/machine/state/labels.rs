@@ -1,0 +1,83 @@
+//! Labels: who chose the parts of a step's input. They follow from the plan, the contracts and the run's taint, so they
+//! are worked out where they are asked for, and nothing of an output can make one better.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::steps::Progress;
+use super::task::Task;
+use crate::contract::{Label, LabelledPart, Origin, ToolContract, label_input};
+use crate::spec::CompiledSpec;
+
+/// The labels of outputs that are known so far, by position.
+type Known = BTreeMap<u32, Label>;
+
+impl Task {
+    /// The parts of a step's input that are taken from earlier steps, with their labels.
+    pub(crate) fn label_parts(&self, compiled: &CompiledSpec, step: u32) -> Vec<LabelledPart> {
+        let Some(progress) = self.progress.as_ref() else { return Vec::new() };
+        // Earlier steps stand before later ones, so each is labelled once and after all that it takes from.
+        let mut known = Known::new();
+        for at in progress.rests_on(step) {
+            let label = self.label_output(compiled, progress, at, &known);
+            known.insert(at, label);
+        }
+        label_step(compiled, progress, step, &known)
+    }
+
+    /// The label below which nothing is that a step returned.
+    fn label_output(&self, compiled: &CompiledSpec, progress: &Progress, at: u32, known: &Known) -> Label {
+        let Some(planned) = progress.plan.steps.get(at as usize) else { return Label::Filled };
+        if planned.is_hitl() {
+            return Label::Literal;
+        }
+        let parts = label_step(compiled, progress, at, known);
+        let worst = parts.into_iter().map(|part| part.label).max().unwrap_or_default();
+        match find_tool(compiled, &planned.tool) {
+            Some(_) => worst,
+            // An agent wrote it: before anything untrusted was read, or after.
+            None if self.tainted => Label::Filled,
+            None => worst.max(Label::System),
+        }
+    }
+}
+
+impl Progress {
+    /// The steps that a step's input is taken from, those of these steps among them, ascending.
+    fn rests_on(&self, step: u32) -> impl Iterator<Item = u32> + use<> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![step];
+        while let Some(at) = open.pop() {
+            let named =
+                self.schedule.links.references.get(&at).into_iter().flat_map(|named| named.values().copied());
+            open.extend(named.chain(self.source(at)).filter(|from| found.insert(*from)));
+        }
+        found.into_iter()
+    }
+}
+
+fn find_tool<'r>(compiled: &'r CompiledSpec, name: &str) -> Option<&'r ToolContract> {
+    compiled.tool(name).filter(|_| compiled.agent(name).is_none())
+}
+
+fn label_step(compiled: &CompiledSpec, progress: &Progress, step: u32, known: &Known) -> Vec<LabelledPart> {
+    let planned = |at: u32| progress.plan.steps.get(at as usize);
+    let origin = |at: u32| {
+        let label = known.get(&at).copied().unwrap_or(Label::Filled);
+        Some(Origin { tool: find_tool(compiled, &planned(at)?.tool), label })
+    };
+    let labelled = match (progress.schedule.links.references.get(&step), progress.source(step)) {
+        (Some(named), _) => planned(step)
+            .and_then(|planned| planned.input.as_ref())
+            .map(|input| label_input(input, &|name| origin(*named.get(name)?))),
+        (None, Some(from)) => {
+            let reference = json!({"$from": planned(from).map(|planned| planned.name(from as usize))});
+            Some(label_input(&reference, &|_| origin(from)))
+        }
+        (None, None) => return Vec::new(),
+    };
+    // A plan with an expression that is none is not accepted; of a state from elsewhere nothing is taken on trust.
+    let worst = || LabelledPart { place: String::new(), label: Label::Filled, origin: String::new() };
+    labelled.and_then(Result::ok).unwrap_or_else(|| vec![worst()])
+}
