@@ -79,7 +79,8 @@ fn nobody_is_asked_about_other_tools_or_under_another_policy() {
 #[test]
 fn the_question_names_the_tool_and_shows_the_input_that_will_be_sent() {
     let told = Told::run(risky(""), [plan("calc 1+1; send < step_1"), found("둘\n2")]);
-    assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 둘\n2", "the reference is resolved");
+    let asked = "이 호출을 승인해주세요: send\n입력: 둘\n2\n- *: step_1 (신뢰함)";
+    assert_eq!(told.question(), asked, "the reference is resolved");
     let mut told = Told::begin_with(risky(""), Input::question("Why?"));
     told.tell([plan(r#"book {"people": 2, "day": "Mon"}"#)]);
     let asked = "Please approve this call: book\ninput: {\"day\":\"Mon\",\"people\":2}";
@@ -237,7 +238,7 @@ fn a_person_is_asked_about_the_plan_the_step_and_the_call_where_all_are_wanted()
     let mut told = Told::run(all, [plan("? 무엇을?; send < step_1"), approve()]);
     assert_eq!(told.waits(), ["human.1.1"]);
     told.tell([respond("편지")]);
-    assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지");
+    assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지\n- *: step_1 (신뢰함)");
     told.ends([approve(), found("보냄"), text("답")], "답");
     assert_eq!(told.results(), ["step_1: completed: 편지", "step_2: completed: 보냄"]);
 }

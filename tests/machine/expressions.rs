@@ -146,6 +146,28 @@ fn what_is_found_in_a_text_is_found_by_fixed_rules() {
 }
 
 #[test]
+fn times_have_an_order_where_they_are_of_one_kind() {
+    let last = |times: &[&str]| {
+        let records: Vec<Value> = times.iter().map(|at| json!({"at": at})).collect();
+        let latest = mail(json!({"order_by": "/at", "first": "largest", "take": "/at"}));
+        evaluate(&latest, &json!(records), None).map_err(|error| error.code)
+    };
+    for (times, wanted) in [
+        (&["2024-02-29", "2024-03-01", "2023-12-31"][..], Ok("2024-03-01")),
+        (&["1969-12-31", "1970-01-01 00:00", "0001-01-01"], Ok("1970-01-01 00:00")),
+        (&["2026-05-17T10:00Z", "2026-05-17T11:30+02:00"], Ok("2026-05-17T10:00Z")),
+        (&["2026-05-17T10:00:00.1", "2026-05-17T10:00:00.09"], Ok("2026-05-17T10:00:00.1")),
+        (&["2026-05-17", "2026-05-17T00:00:00"], Err("ambiguous")),
+        (&["2026-05-17T10:00Z", "2026-05-17T10:00"], Err("reference_type")),
+        (&["2025-02-29"], Err("reference_type")),
+        (&["2026-05-17T24:00"], Err("reference_type")),
+        (&["2026-00-10"], Err("reference_type")),
+    ] {
+        assert_eq!(last(times), wanted.map(Value::from), "{times:?}");
+    }
+}
+
+#[test]
 fn of_several_that_fit_three_are_offered_and_no_error_says_what_they_are() {
     let many: Vec<Value> = (0..9).map(|id| json!({"id": id, "title": "canary"})).collect();
     let input = json!({"x": [mail(json!({"where": [["/title", "equals", "canary"]], "take": "/id"}))]});

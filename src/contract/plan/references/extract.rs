@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::dates::{Time, is_day};
+use super::dates::{Time, parse_day};
 use super::decimal::Decimal;
 use crate::contract::trust::FieldType;
 
@@ -153,7 +153,7 @@ fn find_dates(text: &str) -> impl Iterator<Item = &str> {
     words.filter_map(|word| {
         let date = word.get(..10)?;
         let rest = &word[10..];
-        (is_day(date) && (rest.is_empty() || rest.starts_with('T'))).then_some(date)
+        (parse_day(date).is_some() && (rest.is_empty() || rest.starts_with('T'))).then_some(date)
     })
 }
 
