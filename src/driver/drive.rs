@@ -134,17 +134,19 @@ impl<'a> Drive<'a> {
                 Next::Again if self.deadline.is_interrupted() => return self.stop(state, workers),
                 Next::Again => continue,
                 Next::Unanswered(effect, cause) => {
-                    self.teller.at = self.agent.environment.clock.now_ms();
-                    self.teller.tell_failure(effect, &cause.cause.to_string());
                     // No other try was made because the run is to end or to stop.
-                    let is_meant = self.may_ask() && self.deadline.has_passed();
-                    if is_meant && self.ledger.doubts(self.compiled, &state).next().is_none() {
-                        if self.deadline.is_interrupted() {
-                            return self.stop(state, workers);
-                        }
+                    let is_meant = self.may_ask()
+                        && self.deadline.has_passed()
+                        && self.ledger.doubts(self.compiled, &state).next().is_none();
+                    if is_meant && !self.deadline.is_interrupted() {
+                        self.note_unanswered(&state, effect, &cause);
                         continue;
                     }
                     let state = self.drain(state, workers.as_mut())?;
+                    self.note_unanswered(&state, effect, &cause);
+                    if is_meant {
+                        return self.stop(state, workers);
+                    }
                     let (effect, cause) = match cause.cause {
                         Cause::InDoubt => (effect, cause),
                         _ => self.find_doubt(&state).unwrap_or((effect, cause)),

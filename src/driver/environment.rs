@@ -85,7 +85,6 @@ impl Environment {
                 else {
                     return unavailable(format!("the tool {tool:?} is not registered"));
                 };
-                let trace = trace.map(|trace| trace.child(run, &effect.to_string()));
                 let Some(result) = call_tool(tool, contract, (run, trace), effect, input, (stop, leave))
                 else {
                     return Ok(None);
@@ -142,7 +141,7 @@ impl Environment {
 fn call_tool(
     tool: &Arc<dyn Tool>,
     contract: &ToolContract,
-    (run, trace): (&str, Option<TraceContext>),
+    (run, trace): (&str, Option<&TraceContext>),
     effect: EffectId,
     input: &Value,
     (stop, leave): (&dyn Fn() -> bool, &dyn Fn() -> bool),
@@ -152,6 +151,10 @@ fn call_tool(
     let mut key = String::with_capacity(run.len() + 24);
     key.push_str(run);
     let _ = write!(key, "/{keyed}");
+    let trace = trace.map(|trace| match keyed == effect {
+        true => trace.child(run, &key[run.len() + 1..]),
+        false => trace.child(run, &effect.to_string()),
+    });
     let timeout = contract.timeout_ms.map(Duration::from_millis);
     let (max_output_bytes, once) = (contract.max_output_bytes as usize, contract.happens_once());
     let call = move |tool: &dyn Tool, input: &Value, abandoned: &AtomicBool| {

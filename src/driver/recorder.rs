@@ -10,7 +10,7 @@ use super::run::{Run, Stopped};
 use super::words::Words;
 use crate::contract::{AnswerForm, WordsIn};
 use crate::journal::{JournalError, Record, RunStatus};
-use crate::machine::{Effects, Event, State, admit, transition_admitted};
+use crate::machine::{EffectId, Effects, Event, State, admit, transition_admitted};
 use crate::ports::{Signal, Unanswered};
 use crate::prompt::{Request, RequestBody, TraceContext};
 use crate::spec::{Planner, RoleName, Write};
@@ -94,18 +94,32 @@ impl<'a> Drive<'a> {
         }
     }
 
+    /// Notes and tells that an effect got no answer.
+    pub(super) fn note_unanswered(&mut self, state: &State, effect: EffectId, cause: &Unanswered) {
+        let (at, cause) = (self.agent.environment.clock.now_ms(), cause.cause.to_string());
+        self.teller.at = at;
+        self.teller.tell_failure(effect, &cause);
+        self.note(state, Record::Interrupted { effect: Some(effect), cause, at });
+    }
+
     /// Notes the status of the run for lists, and tells that what is still open has no answer. The status follows
     /// from the records, so a failure loses nothing.
     pub(super) fn note_status(&mut self, ended: &Result<Run, Stopped>) {
         self.teller.tell_open();
+        let at = self.teller.at;
         let (state, failure) = match ended {
             Ok(run) => (&run.state, None),
             Err(Stopped::Interrupted(stopped)) => (&*stopped.state, Some(stopped.cause.cause.to_string())),
             Err(_) => return,
         };
         if self.teller.observer.is_watching() {
-            let (at, failure) = (self.teller.at, failure.as_deref());
+            let failure = failure.as_deref();
             self.teller.observer.notice(Signal::Ended { state, failure, at });
+        }
+        if let Some(cause) = failure
+            && !matches!(self.noted.last(), Some(Record::Interrupted { cause: noted, .. }) if *noted == cause)
+        {
+            self.note(state, Record::Interrupted { effect: None, cause, at });
         }
         if !self.is_noted {
             let status = RunStatus::at(self.compiled, state, &self.ledger);

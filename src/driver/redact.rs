@@ -118,10 +118,13 @@ impl Redactor {
                     header.spec = self.clean(Arc::clone(&header.spec));
                 }
                 Record::SpecChanged(spec) => *spec = self.clean(Arc::clone(spec)),
-                Record::Answered { event, .. } | Record::Happened(event) => {
+                Record::Answered { event, .. } | Record::Happened { event, .. } => {
                     *event = self.clean(event.clone())
                 }
-                Record::Requested { .. } | Record::Resolved { .. } | Record::Asked(_) => {}
+                Record::Requested { .. }
+                | Record::Resolved { .. }
+                | Record::Interrupted { .. }
+                | Record::Asked(_) => {}
             }
         }
         records

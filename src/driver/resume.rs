@@ -13,6 +13,7 @@ use super::environment::CancelToken;
 use super::human_input::{HumanInput, Resolution, find_spent, token, unknown_record};
 use super::run::{Run, Stopped, attach_records};
 use super::teller::retell_to;
+use crate::journal::system::now_ms;
 use crate::journal::{
     Asked, Folded, Journal, MemoryJournal, Record, RunStatus, first_difference, fold, fold_under,
 };
@@ -138,7 +139,11 @@ impl<'a> Resume<'a> {
         let observer = self.observer;
         let traced = observer.trace(&folded.run, folded.trace.as_ref());
         let retold = Cell::new(Ok(()));
-        observer.recall(&|observer| retold.set(retell_to(&records, observer)));
+        observer.recall(&|observer| {
+            // What had no answer is asked again.
+            let went_on = records.iter().filter(|record| !matches!(record, Record::Interrupted { .. }));
+            retold.set(retell_to(&went_on.cloned().collect::<Vec<_>>(), observer));
+        });
         retold.into_inner()?;
         let Folded { run, thread, compiled, mut state, ledger, .. } = folded;
         let agent = Agent::of(compiled, Arc::clone(&self.agent.environment));
@@ -243,7 +248,7 @@ pub(super) fn cancel(journal: &mut dyn Journal, reason: String) -> Result<(), St
     let index = ledger.len;
     let mut records: Vec<Record> =
         ledger.doubts(&compiled, &state).map(|(effect, _)| unknown_record(effect)).collect();
-    records.push(Record::Happened(event.clone()));
+    records.push(Record::of_event(event.clone(), Some(now_ms())));
     records.iter().for_each(|record| ledger.note(&compiled, &state, record));
     let step = transition(&compiled, state, event).expect("admitted above");
     Ok(journal.conclude(index, records, &RunStatus::at(&compiled, &step.state, &ledger))?)

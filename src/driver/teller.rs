@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** records say the same at every telling, in every process.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,9 @@ use crate::prompt::Request;
 use crate::spec::CompiledSpec;
 
 /// An effect that an observer was told of and that is not answered yet.
-struct OpenEffect {
+struct OpenEffect<'a> {
     effect: EffectId,
-    asked: String,
+    asked: Cow<'a, str>,
     since: Duration,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct Teller<'a> {
     pub run: String,
     /// The thread that the run is a turn of, or an empty text.
     pub thread: String,
-    open: Vec<OpenEffect>,
+    open: Vec<OpenEffect<'a>>,
     began: Instant,
     /// The time of the record that is told, where records are.
     recorded: Option<Duration>,
@@ -47,7 +48,7 @@ impl<'a> Teller<'a> {
     }
 
     /// What comes of an effect, as far as that is known.
-    fn answer<'f>(&self, open: &OpenEffect, failure: Option<&'f str>) -> Answer<'f> {
+    fn answer<'f>(&self, open: &OpenEffect<'_>, failure: Option<&'f str>) -> Answer<'f> {
         let duration = self.now().saturating_sub(open.since);
         Answer { duration, usage: None, cached: false, failure, is_open: false }
     }
@@ -68,7 +69,7 @@ impl<'a> Teller<'a> {
 
     /// Takes up what a person was asked before, so that their answer is told.
     pub fn reopen(&mut self, effect: EffectId) {
-        self.open.push(OpenEffect { effect, asked: "human".to_owned(), since: self.now() });
+        self.open.push(OpenEffect { effect, asked: "human".into(), since: self.now() });
     }
 
     fn span<'s>(&'s self, effect: EffectId, asked: &'s str) -> Span<'s> {
@@ -76,8 +77,8 @@ impl<'a> Teller<'a> {
     }
 
     /// Tells what is asked. What was asked before and has no answer yet is told once.
-    pub fn tell_request(&mut self, request: &Request<'_>) {
-        let (effect, asked) = (request.effect, request.asked.to_string());
+    pub fn tell_request(&mut self, request: &Request<'a>) {
+        let (effect, asked) = (request.effect, request.asked.clone());
         if self.open.iter().any(|open| open.effect == effect) {
             return;
         }
@@ -132,7 +133,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Tells what a model thought, and what it said beside its calls.
-    fn tell_words(&self, open: &OpenEffect, reply: &ModelReply) {
+    fn tell_words(&self, open: &OpenEffect<'_>, reply: &ModelReply) {
         let (aloud, words) = split_thoughts(&reply.text);
         let thoughts = [&*reply.thoughts, &*aloud].into_iter().filter(|thoughts| !thoughts.is_empty());
         let thoughts = thoughts.collect::<Vec<_>>().join("\n");
@@ -158,12 +159,12 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn take_open(&mut self, effect: EffectId) -> Option<OpenEffect> {
+    fn take_open(&mut self, effect: EffectId) -> Option<OpenEffect<'a>> {
         let at = self.open.iter().position(|open| open.effect == effect)?;
         Some(self.open.swap_remove(at))
     }
 
-    fn tell_answer(&self, open: &OpenEffect, answer: Answer<'_>, event: Option<&Event>) {
+    fn tell_answer(&self, open: &OpenEffect<'_>, answer: Answer<'_>, event: Option<&Event>) {
         let span = self.span(open.effect, &open.asked);
         self.observer.notice(Signal::Answered { span, answer, event });
     }
@@ -234,7 +235,7 @@ impl<'a> Teller<'a> {
 pub fn retell(records: &[Record]) -> Result<Vec<(u64, Progress)>, JournalError> {
     let (heard, mut told) = (Heard::default(), Vec::new());
     tell_records(records, &heard, |index, now_ms, compiled, state| {
-        let is_end = matches!(&records[index as usize], Record::Answered { .. } | Record::Happened(_))
+        let is_end = matches!(&records[index as usize], Record::Answered { .. } | Record::Happened { .. })
             && state.phase.name().is_terminal();
         let heard = heard.0.take().into_iter().chain(is_end.then(|| Progress::of_end(state)));
         told.extend(heard.map(|progress| (index, progress.stamped(now_ms, &compiled.spec().name))));
@@ -274,7 +275,7 @@ fn tell_records(
                 let request = render_awaited(&compiled, &state, *effect);
                 request.iter().for_each(|request| teller.tell_request(request));
             }
-            Record::Answered { event, .. } | Record::Happened(event) => {
+            Record::Answered { event, .. } | Record::Happened { event, .. } => {
                 let (answered, lines) = (event.effect(), state.task.trace.len());
                 let duration = teller.tell_event(event);
                 let step = transition(&compiled, state, event.clone());
@@ -283,6 +284,16 @@ fn tell_records(
                 state = step.state;
                 if state.phase.name().is_terminal() {
                     teller.observer.notice(Signal::Ended { state: &state, failure: None, at: now_ms });
+                }
+            }
+            Record::Interrupted { effect, cause, at } => {
+                let later = &records[index as usize + 1..];
+                // What has an answer since had one.
+                let effect = effect.filter(|effect| !later.iter().any(|record| record.ends(*effect)));
+                effect.into_iter().for_each(|effect| teller.tell_failure(effect, cause));
+                if later.is_empty() {
+                    teller.tell_open();
+                    teller.observer.notice(Signal::Ended { state: &state, failure: Some(cause), at: *at });
                 }
             }
             Record::SpecChanged(_) | Record::Asked(_) | Record::Resolved { .. } => {}

@@ -134,13 +134,17 @@ impl Fixture {
                     }
                     requests.insert(*effect, request);
                 }
-                Record::Answered { event, .. } | Record::Happened(event) => {
+                Record::Answered { event, .. } | Record::Happened { event, .. } => {
                     let request = event.effect().and_then(|effect| requests.remove(&effect));
                     let exchange = Exchange::new(request, event.clone(), &mut occurrences)
                         .ok_or("answers something that was not requested")?;
                     exchanges.push(exchange);
                 }
-                Record::Header(_) | Record::Resolved { .. } | Record::Asked(_) | Record::SpecChanged(_) => {}
+                Record::Header(_)
+                | Record::Resolved { .. }
+                | Record::Interrupted { .. }
+                | Record::Asked(_)
+                | Record::SpecChanged(_) => {}
             }
             Ok(())
         });

@@ -51,8 +51,12 @@ impl Ledger {
                 return;
             }
             Record::Resolved { effect, resolution: ResolvedAs::DidNotHappen } => Some(*effect),
-            Record::Answered { event, .. } | Record::Happened(event) => event.effect(),
-            Record::Header(_) | Record::Resolved { .. } | Record::Asked(_) | Record::SpecChanged(_) => None,
+            Record::Answered { event, .. } | Record::Happened { event, .. } => event.effect(),
+            Record::Header(_)
+            | Record::Resolved { .. }
+            | Record::Interrupted { .. }
+            | Record::Asked(_)
+            | Record::SpecChanged(_) => None,
         };
         self.pending.retain(|asked| Some(asked.effect) != ended);
         self.unknown.retain(|left| Some(left.effect) != ended);
@@ -241,12 +245,13 @@ pub(super) fn walk(
         visit(index, &state, &record).map_err(halt)?;
         match record {
             Record::Header(_) => return Err(halt("expected no second header".to_owned())),
-            Record::Answered { event, .. } | Record::Happened(event) => {
+            Record::Answered { event, .. } | Record::Happened { event, .. } => {
                 state =
                     transition(compiled, state, event).map_err(|refused| halt(refused.to_string()))?.state;
             }
             Record::Requested { .. }
             | Record::Resolved { .. }
+            | Record::Interrupted { .. }
             | Record::Asked(_)
             | Record::SpecChanged(_) => {}
         }

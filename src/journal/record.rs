@@ -13,8 +13,8 @@ use crate::spec::{Digest, Spec};
 
 /// The version of the record format that this crate writes. A change in what a record means raises it.
 ///
-/// Records are added within a version: 5 came to have [`Record::Asked`], and a header `servers` and `trace`, which
-/// older programs do not read.
+/// Records are added within a version: 5 came to have [`Record::Asked`], [`Record::Interrupted`] and the time of
+/// [`Record::Happened`], and a header `servers` and `trace`, which older programs do not read.
 ///
 /// - 6: containment is enforced, and a no to a call leaves that call out. Older journals are read and continued
 ///   without the one, and with the end of the run for the other.
@@ -56,7 +56,23 @@ pub enum Record {
         at: Option<u64>,
     },
     /// Something happened that answers no effect.
-    Happened(Event),
+    #[serde(with = "answered")]
+    Happened {
+        /// What happened.
+        event: Event,
+        /// When it was written.
+        at: Option<u64>,
+    },
+    /// An effect had no answer, or the user stopped the run. It ends with what follows, or may have gone on since.
+    Interrupted {
+        /// The effect that had none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effect: Option<EffectId>,
+        /// Why, in a word: a [`Cause`](crate::ports::Cause).
+        cause: String,
+        /// When it was written.
+        at: u64,
+    },
     /// A person said what became of a write in doubt.
     #[serde(rename = "settled")]
     Resolved {
@@ -79,15 +95,25 @@ impl Record {
     pub fn of_event(event: Event, at: Option<u64>) -> Self {
         match event.effect() {
             Some(_) => Record::Answered { event, at },
-            None => Record::Happened(event),
+            None => Record::Happened { event, at },
         }
     }
 
     /// When it was written, if that is known.
     pub fn time(&self) -> Option<u64> {
         match self {
-            Record::Requested { at, .. } | Record::Answered { at, .. } => *at,
+            Record::Requested { at, .. } | Record::Answered { at, .. } | Record::Happened { at, .. } => *at,
+            Record::Interrupted { at, .. } => Some(*at),
             _ => None,
+        }
+    }
+
+    /// Whether an effect is answered with it, or has no answer.
+    pub(crate) fn ends(&self, ended: EffectId) -> bool {
+        match self {
+            Record::Answered { event, .. } => event.effect() == Some(ended),
+            Record::Interrupted { effect, .. } => *effect == Some(ended),
+            _ => false,
         }
     }
 
@@ -239,7 +265,7 @@ fn is_zero(number: &u32) -> bool {
 /// ```
 /// use planwright::journal::{Record, Seal};
 ///
-/// let record = Record::Happened(planwright::machine::Event::DeadlinePassed);
+/// let record = Record::Happened { event: planwright::machine::Event::DeadlinePassed, at: None };
 /// let text = record.encode(0)?;
 /// let seal = Seal::new().with(&text);
 /// // Stored: the text and the seal. Read back:
@@ -288,9 +314,9 @@ impl fmt::Display for Seal {
     }
 }
 
-/// An answer as it is written, `{"model_replied":{…},"at":1795321413921}`: the event, and its time beside it.
+/// An event as it is written, `{"model_replied":{…},"at":1795321413921}`: the event, and its time beside it.
 mod answered {
-    use serde::de::value::MapAccessDeserializer;
+    use serde::de::value::{MapAccessDeserializer, StrDeserializer};
     use serde::de::{MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -300,16 +326,18 @@ mod answered {
     struct Timed<'e> {
         #[serde(flatten)]
         event: &'e Event,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        at: Option<u64>,
+        at: u64,
     }
 
     pub fn serialize<S: Serializer>(event: &Event, at: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-        Timed { event, at: *at }.serialize(to)
+        match *at {
+            Some(at) => Timed { event, at }.serialize(to),
+            None => event.serialize(to),
+        }
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<(Event, Option<u64>), D::Error> {
-        source.deserialize_map(Answer)
+        source.deserialize_any(Answer)
     }
 
     /// Reads the event as it comes: `flatten` would hold a copy of it, and take what does not belong there.
@@ -326,6 +354,11 @@ mod answered {
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("an event, and when it was written")
+        }
+
+        // An event without members and without a time.
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+            Ok((Event::deserialize(StrDeserializer::new(name))?, None))
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {

@@ -37,6 +37,7 @@ mod stored;
 #[cfg(unix)]
 mod telemetry;
 #[cfg(unix)]
+mod telemetry_logs;
 mod telemetry_truth;
 mod terminal;
 mod threads;

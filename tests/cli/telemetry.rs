@@ -162,11 +162,16 @@ fn collector_that_is_absent_silent_or_refuses_costs_a_run_nothing_but_a_line() {
     let silent = Server::start(|_, _| Answer::silence());
     let absent = DeadPort::new();
     let absent = format!("http://127.0.0.1:{}", absent.number());
-    for endpoint in [refusing.origin(), silent.origin(), absent] {
+    for (endpoint, reason) in [
+        (refusing.origin(), "/v1/traces answered 400 Bad Request"),
+        (silent.origin(), "the collector did not answer in time"),
+        (absent, "/v1/traces: nothing listens there"),
+    ] {
         let home = Home::new();
         let mut program = home.program();
         let said = check(program.env("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint).args(["run", SUM]), "", 0);
-        said.prints(&["300840"]).complains(&["planwright: 6 spans dropped"]);
+        said.prints(&["300840"]).complains(&["planwright: 6 spans", " dropped: ", reason]);
+        assert_eq!(said.stderr.matches("dropped").count(), 1, "{}", said.stderr);
     }
     // A queue that is full drops what comes, and the run goes on.
     let (home, silent) = (Home::new(), Server::start(|_, _| Answer::silence()));
@@ -289,6 +294,11 @@ fn chrome_trace_holds_the_spans_of_a_run_within_one_another() {
     };
     let (run, all) = (reach(of("X")[0]), of("X"));
     assert_eq!(all[0]["name"], "invoke_agent research-team");
+    // An agent within it is of the same conversation.
+    for event in all.iter().filter(|event| event["name"].as_str().unwrap().starts_with("invoke_agent ")) {
+        let shared = ["gen_ai.conversation.id", "gen_ai.request.model"].map(|key| &event["args"][key]);
+        assert_eq!(shared, ["t", "offline"], "{event}");
+    }
     assert!(all.iter().all(|event| run.0 <= reach(event).0 && reach(event).1 <= run.1));
     assert!(all.iter().any(|event| event["name"].as_str().unwrap().starts_with("execute_tool ")));
     assert!(of("i").iter().any(|event| event["name"] == "planwright.phase"));

@@ -73,7 +73,7 @@ fn tool_may_call_its_failure_open_and_keeps_its_span() {
 }
 
 #[test]
-fn number_share_or_certificate_that_does_not_read_is_told_and_not_replaced() {
+fn variable_that_does_not_read_is_told_once_and_not_replaced() {
     let (home, collector) = (Home::new(), collector());
     home.write("none.pem", "no certificate\n");
     home.check(&["run", "--thread", "t", SUM], 0);
@@ -83,9 +83,20 @@ fn number_share_or_certificate_that_does_not_read_is_told_and_not_replaced() {
         ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "expected a number of spans, found \"many\""),
         ("OTEL_TRACES_SAMPLER", "some", "expected always_on, always_off or traceidratio"),
         ("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem", "none.pem: expected certificates in PEM"),
+        ("OTEL_SDK_DISABLED", "1", "OTEL_SDK_DISABLED: expected true or false, found \"1\""),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "PROTOCOL: expected http/protobuf, found \"grpc\""),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "METRICS_PROTOCOL: expected http/protobuf"),
+        ("OTEL_TRACES_EXPORTER", "zipkin", "OTEL_TRACES_EXPORTER: expected otlp or none, found \"zipkin\""),
+        ("OTEL_METRICS_EXPORTER", "prometheus", "OTEL_METRICS_EXPORTER: expected otlp or none"),
+        ("OTEL_LOGS_EXPORTER", "console", "OTEL_LOGS_EXPORTER: expected otlp or none"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "team", "OTEL_RESOURCE_ATTRIBUTES: expected pairs like name=value"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "a=b,Bearer sk-1", "OTLP_HEADERS: expected pairs like name=value"),
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a b=sk-1", "TRACES_HEADERS: expected pairs"),
+        ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "a=%0Ask-1", "METRICS_HEADERS: expected pairs"),
     ] {
         let said = check(traced(&home, &collector).env(name, value).args(["run", SUM]), "", 0);
         said.prints(&["300840"]).complains(&["planwright: telemetry is off: ", found]);
+        assert!(said.stderr.matches("telemetry is off").count() == 1 && !said.stderr.contains("sk-1"));
     }
     let mut export = traced(&home, &collector);
     export.env("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem").args(["export", "otlp", "t"]);
@@ -107,4 +118,11 @@ fn each_signal_is_turned_off_alone_and_the_service_is_called_what_its_variable_s
     let sent = bodies(&collector, "/v1/traces").concat();
     let holds = |text: &str| sent.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(holds("이름") && !holds("other"));
+    let mut program = traced(&home, &collector);
+    program.env("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=%EC%8B%9C%ED%97%98, te%61m=a%2Cb");
+    check(program.env("OTEL_EXPORTER_OTLP_HEADERS", "x-team=a%20b").args(["run", SUM]), "", 0);
+    let sent = collector.seen().pop().unwrap();
+    let holds = |text: &str| sent.body.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("시험") && holds("team") && holds("a,b") && holds("planwright"));
+    assert_eq!(sent.header("x-team"), Some("a b"));
 }

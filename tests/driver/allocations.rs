@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use allocation_counter::measure;
 use planwright::driver::Agent;
 use planwright::machine::{Input, ModelReply};
-use planwright::ports::{FnTool, Model, ModelError, TokenSink};
+use planwright::ports::{FnTool, Model, ModelError, Observer, Signal, TokenSink};
 use planwright::prompt::ModelRequest;
 use planwright::spec::RoleName;
+use planwright_otel::RunSpans;
 
 use crate::canned::{QUESTION, Replies, spec};
 
@@ -30,19 +31,48 @@ impl Model for Canned {
     }
 }
 
-#[test]
-fn run_with_one_replan_takes_few_allocations() {
+fn agent() -> Agent {
     let spec = spec();
     let contracts = spec.tools.clone();
-    let agent = contracts.into_iter().enumerate().fold(
+    let builder = contracts.into_iter().enumerate().fold(
         Agent::builder(spec).model(Canned::default()),
         |builder, (at, contract)| {
             builder.tool(FnTool::new(contract, move |_| Ok(Replies::default().tool(at))))
         },
     );
-    let agent = agent.build().unwrap();
-    let run = || assert!(agent.job(Input::question(QUESTION)).run().unwrap().answer().is_some());
+    builder.build().unwrap()
+}
+
+/// What a run allocates under an observer, once everything is warm.
+fn count(observer: &dyn Observer, after: impl Fn()) -> u64 {
+    let agent = agent();
+    let run = || {
+        let job = agent.job(Input::question(QUESTION)).observer(observer);
+        assert!(job.run().unwrap().answer().is_some());
+        after();
+    };
     run();
-    let taken = measure(run);
-    assert!(taken.count_total <= 110, "{} allocations", taken.count_total);
+    measure(run).count_total
+}
+
+#[test]
+fn run_with_one_replan_takes_few_allocations() {
+    let taken = count(&(), || {});
+    assert!(taken <= 110, "{taken} allocations");
+}
+
+/// Sees everything and does nothing.
+struct Idle;
+
+impl Observer for Idle {
+    fn notice(&self, _: Signal<'_>) {}
+}
+
+#[test]
+fn spans_of_a_run_take_few_allocations() {
+    let spans = RunSpans::in_memory(false);
+    let [idle, traced] = [count(&Idle, || {}), count(&spans, || assert_eq!(spans.take().len(), 14))];
+    let unwatched = count(&(), || {});
+    assert!(idle - unwatched <= 1, "{} to be watched", idle - unwatched);
+    assert!(traced - idle <= 81, "{} for spans", traced - idle);
 }

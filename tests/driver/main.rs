@@ -33,6 +33,7 @@ mod runs;
 mod simulation;
 mod stream;
 mod structured;
+mod telemetry_ends;
 mod thread;
 mod tool_threads;
 mod tools;

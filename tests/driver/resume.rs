@@ -182,7 +182,7 @@ fn call_that_may_be_repeated_is_made_again_with_the_same_key() {
 #[test]
 fn deadline_in_a_journal_ends_the_run_and_its_fixture_replays() {
     let mut records = recorded(spec("validated"))[..3].to_vec();
-    records.push(Record::Happened(Event::DeadlinePassed));
+    records.push(Record::Happened { event: Event::DeadlinePassed, at: None });
     let folded = fold(records.clone()).unwrap();
     let said = folded.state.error().unwrap().to_string();
     assert_eq!(said, "DEADLINE_EXCEEDED: the run took more than 3600 s");

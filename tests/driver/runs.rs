@@ -159,8 +159,9 @@ fn outstanding(records: &[Record]) -> Vec<Vec<String>> {
                 open.retain(|id| Some(id) != answered.as_ref());
             }
             Record::Header(_)
-            | Record::Happened(_)
+            | Record::Happened { .. }
             | Record::Resolved { .. }
+            | Record::Interrupted { .. }
             | Record::Asked(_)
             | Record::SpecChanged(_) => {}
         }

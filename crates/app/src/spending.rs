@@ -212,7 +212,7 @@ impl Spending {
         let mut state = start(&compiled, input).state;
         for (index, record) in (0..).zip(records).skip(1) {
             let at = record.time().unwrap_or(updated);
-            let (Record::Answered { event, .. } | Record::Happened(event)) = record else { continue };
+            let (Record::Answered { event, .. } | Record::Happened { event, .. }) = record else { continue };
             let asked = event.effect().and_then(|effect| awaited(&compiled, &state, effect));
             let spent = asked.filter(|_| index >= copied && at >= self.since).zip(spent_by(&event));
             if let Some((asked, (tokens, model))) = spent {

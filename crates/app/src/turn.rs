@@ -211,11 +211,12 @@ fn record_lines(records: &[Record], most: usize) -> Vec<RecordLine> {
         let text = match record {
             Record::Header(header) => header.input.question.clone(),
             Record::Asked(asked) => asked.key.clone(),
+            Record::Interrupted { cause, .. } => cause.clone(),
             Record::SpecChanged(spec) => spec.name.clone(),
             Record::Requested { effect, .. } => {
                 now.as_ref().and_then(|now| request_text(now, *effect)).unwrap_or_default()
             }
-            Record::Answered { event, .. } | Record::Happened(event) => event_text(event),
+            Record::Answered { event, .. } | Record::Happened { event, .. } => event_text(event),
             Record::Resolved { resolution, .. } => match resolution {
                 ResolvedAs::Happened => "it happened",
                 ResolvedAs::DidNotHappen => "it did not happen",
@@ -226,13 +227,16 @@ fn record_lines(records: &[Record], most: usize) -> Vec<RecordLine> {
         let (kind, effect) = record_kind(record);
         match record {
             Record::Header(_) | Record::SpecChanged(_) => now = fold(records[..=number].iter().cloned()).ok(),
-            Record::Answered { event, .. } | Record::Happened(event) => {
+            Record::Answered { event, .. } | Record::Happened { event, .. } => {
                 now = now.take().and_then(|mut folded| {
                     folded.state = transition(&folded.compiled, folded.state, event.clone()).ok()?.state;
                     Some(folded)
                 });
             }
-            Record::Requested { .. } | Record::Resolved { .. } | Record::Asked(_) => {}
+            Record::Requested { .. }
+            | Record::Resolved { .. }
+            | Record::Interrupted { .. }
+            | Record::Asked(_) => {}
         }
         let effect = effect.map_or_else(String::new, |effect| effect.to_string());
         RecordLine { record: number, kind, effect, text: excerpt(text.trim(), most) }
@@ -248,8 +252,9 @@ pub(crate) fn record_kind(record: &Record) -> (&'static str, Option<EffectId>) {
         Record::SpecChanged(_) => ("rules", None),
         Record::Requested { effect, .. } => ("requested", Some(*effect)),
         Record::Answered { event, .. } => ("answered", event.effect()),
-        Record::Happened(_) => ("happened", None),
+        Record::Happened { .. } => ("happened", None),
         Record::Resolved { effect, .. } => ("settled", Some(*effect)),
+        Record::Interrupted { effect, .. } => ("interrupted", *effect),
     }
 }
 

@@ -49,10 +49,8 @@ impl SentAtEnd {
 
 impl Drop for SentAtEnd {
     fn drop(&mut self) {
-        let dropped = self.0.shut_down();
-        if dropped > 0 {
-            let spans = text::count(dropped, "span");
-            out::remark(&format!("{spans} dropped: the collector did not take what was sent in time"));
+        if let Some(losses) = self.0.shut_down() {
+            out::remark(&losses.to_string());
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The variables of the environment.
 
+use percent_encoding::percent_decode_str;
+use ureq::http::{HeaderName, HeaderValue};
+
 /// A variable of the environment that is set to something.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
@@ -34,4 +37,66 @@ pub(crate) fn name_of(signal: &str, setting: &str) -> Option<String> {
 /// A setting of the exporter: of one signal, or else of all.
 pub(crate) fn find(signal: &str, setting: &str) -> Option<String> {
     name_of(signal, setting).and_then(|name| variable(&name))
+}
+
+/// Whether telemetry is turned off as a whole.
+///
+/// # Errors
+/// If the variable says neither yes nor no.
+pub(crate) fn is_disabled() -> Result<bool, String> {
+    let name = "OTEL_SDK_DISABLED";
+    match variable(name).map(|value| value.to_ascii_lowercase()).as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(unread(name, "true or false", other)),
+    }
+}
+
+/// Whether a signal (`TRACES`, `METRICS`, `LOGS`) is sent: a collector is named, and it is not turned off.
+///
+/// # Errors
+/// If its variables do not read.
+pub(crate) fn sends(signal: &str) -> Result<bool, String> {
+    if find(signal, "ENDPOINT").is_none() {
+        return Ok(false);
+    }
+    let name = format!("OTEL_{signal}_EXPORTER");
+    match variable(&name).as_deref() {
+        Some("none") => Ok(false),
+        None | Some("otlp") => check_exporter(signal).map(|()| true),
+        Some(other) => Err(unread(&name, "otlp or none", other)),
+    }
+}
+
+/// Checks what the exporters overlook if it does not read. What headers hold is secret.
+pub(crate) fn check_exporter(signal: &str) -> Result<(), String> {
+    if let Some(name) = name_of(signal, "PROTOCOL")
+        && let Some(other) = variable(&name).filter(|value| value != "http/protobuf")
+    {
+        return Err(unread(&name, "http/protobuf", &other));
+    }
+    let Some(name) = name_of(signal, "HEADERS") else { return Ok(()) };
+    let is_header = |(key, value): &(String, String)| {
+        HeaderName::from_bytes(key.as_bytes()).is_ok() && HeaderValue::from_str(value).is_ok()
+    };
+    let pairs = parse_pairs(&name, &variable(&name).unwrap_or_default())?;
+    match pairs.iter().position(|pair| !is_header(pair)) {
+        Some(at) => Err(no_pair(&name, at)),
+        None => Ok(()),
+    }
+}
+
+fn no_pair(name: &str, at: usize) -> String {
+    format!("{name}: expected pairs like name=value with commas between them, and part {} is none", at + 1)
+}
+
+/// Pairs like `name=value,name=value` with percent-encoded parts, as W3C baggage has them.
+pub(crate) fn parse_pairs(name: &str, text: &str) -> Result<Vec<(String, String)>, String> {
+    let decode = |text: &str| Some(percent_decode_str(text.trim()).decode_utf8().ok()?.into_owned());
+    let parse = |part: &str| {
+        let (key, value) = part.split_once('=')?;
+        Some((decode(key).filter(|key| !key.is_empty())?, decode(value)?))
+    };
+    let parts = text.split_terminator(',').enumerate();
+    parts.map(|(at, part)| parse(part).ok_or_else(|| no_pair(name, at))).collect()
 }

@@ -1,18 +1,21 @@
 //! Over the wire: OTLP over HTTP, as the environment says where to.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{RetryPolicy, WithExportConfig, WithHttpConfig};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::resource::TelemetryResourceDetector;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use prost::Message;
 use ureq::Agent;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-use crate::environment::{find, name_of, number, variable};
+use crate::environment::{check_exporter, find, name_of, number, parse_pairs, variable};
 
 /// Most bytes of a collector's answer that are read.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
@@ -23,6 +26,8 @@ pub(crate) struct Client {
     agent: Agent,
     /// Whether equal spans are to be equal bytes.
     is_in_order: bool,
+    /// Why the collector did not take what was sent last, if it did not.
+    trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl Client {
@@ -46,10 +51,30 @@ impl Client {
             let roots = RootCerts::new_with_certs(&certificates);
             config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
         }
-        Ok(Client { agent: config.build().into(), is_in_order: false })
+        Ok(Client { agent: config.build().into(), is_in_order: false, trouble: Arc::default() })
     }
 
+    /// Why the collector did not take what was sent last, in plain words.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Posts, and keeps in mind what came of it.
     fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let uri = request.uri();
+        let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let place = format!("{}{port}{}", uri.host().unwrap_or_default(), uri.path());
+        let answer = self.send(request);
+        let trouble = match &answer {
+            Ok(answer) if answer.status().is_success() => None,
+            Ok(answer) => Some(format!("{place} answered {}", answer.status())),
+            Err(error) => Some(format!("{place}: {}", explain(error))),
+        };
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        Ok(answer?)
+    }
+
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ureq::Error> {
         let (mut head, body) = request.into_parts();
         let is_here = head.uri.host().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
         let body = if self.is_in_order { in_order(&body) } else { body.to_vec() };
@@ -60,6 +85,17 @@ impl Client {
         let mut read = Vec::new();
         answer.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut read)?;
         Ok(Response::from_parts(head, read.into()))
+    }
+}
+
+fn explain(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::HostNotFound => "there is no such host".to_owned(),
+        ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            "nothing listens there".to_owned()
+        }
+        error => error.to_string(),
     }
 }
 
@@ -106,22 +142,35 @@ pub(crate) fn open_metrics(client: Client) -> Result<opentelemetry_otlp::MetricE
     exporter.map_err(|error| error.to_string())
 }
 
+/// Opens the exporter of log records.
+pub(crate) fn open_logs(client: Client) -> Result<opentelemetry_otlp::LogExporter, String> {
+    let exporter = opentelemetry_otlp::LogExporter::builder().with_http().with_http_client(client);
+    let exporter =
+        exporter.with_retry_policy(retry()).with_protocol(opentelemetry_otlp::Protocol::HttpBinary).build();
+    exporter.map_err(|error| error.to_string())
+}
+
 /// What all that is exported is said to come from.
-pub(crate) fn resource() -> Resource {
+///
+/// # Errors
+/// If `OTEL_RESOURCE_ATTRIBUTES` does not read.
+pub(crate) fn resource() -> Result<Resource, String> {
+    let name = "OTEL_RESOURCE_ATTRIBUTES";
+    let pairs = parse_pairs(name, &variable(name).unwrap_or_default())?;
     // The variable goes before an attribute of that name.
-    if let Some(name) = variable("OTEL_SERVICE_NAME") {
-        return Resource::builder().with_service_name(name).build();
-    }
-    let found = Resource::builder().build();
-    let name = found.get(&"service.name".into()).map(|name| name.to_string()).unwrap_or_default();
-    match name.is_empty() || name.starts_with("unknown_service") {
-        true => Resource::builder().with_service_name("planwright").build(),
-        false => found,
-    }
+    let service = variable("OTEL_SERVICE_NAME").map(|name| KeyValue::new("service.name", name));
+    let attributes = [KeyValue::new("service.name", "planwright")].into_iter();
+    let attributes = attributes.chain(pairs.into_iter().map(|(key, value)| KeyValue::new(key, value)));
+    let telemetry = Box::new(TelemetryResourceDetector);
+    let resource = Resource::builder_empty().with_detector(telemetry);
+    Ok(resource.with_attributes(attributes.chain(service)).build())
 }
 
 /// Sends spans where the environment says, and waits for the answer.
-pub struct Exporter(opentelemetry_otlp::SpanExporter);
+pub struct Exporter {
+    exporter: opentelemetry_otlp::SpanExporter,
+    client: Client,
+}
 
 impl Exporter {
     /// An exporter as the `OTEL_*` variables say.
@@ -129,10 +178,11 @@ impl Exporter {
     /// # Errors
     /// If a variable does not read.
     pub fn from_env() -> Result<Self, String> {
+        check_exporter("TRACES")?;
         let client = Client { is_in_order: true, ..Client::from_env("TRACES")? };
-        let mut exporter = open_spans(client)?;
-        exporter.set_resource(&resource());
-        Ok(Exporter(exporter))
+        let mut exporter = open_spans(client.clone())?;
+        exporter.set_resource(&resource()?);
+        Ok(Exporter { exporter, client })
     }
 
     /// Sends spans in one request, which is made again a few times where the collector is not there or busy. Equal
@@ -141,7 +191,8 @@ impl Exporter {
     /// # Errors
     /// If the collector does not take them.
     pub fn export(&self, spans: Vec<SpanData>) -> Result<(), String> {
-        wait_for(self.0.export(spans)).map_err(|error| error.to_string())
+        let sent = wait_for(self.exporter.export(spans));
+        sent.map_err(|error| self.client.trouble().unwrap_or_else(|| error.to_string()))
     }
 }
 

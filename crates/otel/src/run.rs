@@ -1,5 +1,6 @@
 //! The state of a run while it is told: which effects are open, what they are nested in, and the spans that follow.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use opentelemetry::KeyValue;
@@ -11,7 +12,7 @@ use crate::attributes::{
 use crate::messages;
 use crate::metrics::Call;
 use crate::sampling::Sampler;
-use crate::sink::{Made, Sink, Traced};
+use crate::sink::{Id, Made, Sink, Traced};
 use planwright::machine::{EffectId, Event, State, Usage};
 use planwright::ports::{Answer, Beginning, Span};
 use planwright::prompt::{ModelRequest, RequestBody, TraceContext};
@@ -32,6 +33,10 @@ pub(crate) struct Run {
     nested: Vec<Nested>,
     events: Vec<SpanEvent>,
     usage: Usage,
+    /// Names that several spans have.
+    names: Vec<Arc<str>>,
+    /// Room for a text.
+    room: String,
 }
 
 /// An effect that is not answered yet.
@@ -52,7 +57,7 @@ enum What {
         model: Arc<str>,
         around: Option<&'static str>,
     },
-    Tool(String),
+    Tool(Arc<str>),
     Human,
     Wait,
 }
@@ -71,9 +76,12 @@ fn around(id: &str) -> &str {
     id.rsplit_once('/').map_or("", |(around, _)| around)
 }
 
-/// What the id of the span around a model call follows from.
-fn id_around(id: &str) -> String {
-    ["around ", id].concat()
+/// The id of the span around a model call.
+fn id_around(mut id: Id) -> Id {
+    id[7] ^= 1;
+    // An id of nothing but zeros is none.
+    id[0] |= u8::from(id == [0; 8]);
+    id
 }
 
 fn failed(class: &str) -> Status {
@@ -113,10 +121,12 @@ impl Run {
             attributes,
             began: begins.at,
             now: begins.at,
-            open: Vec::new(),
+            open: Vec::with_capacity(4),
             nested: Vec::new(),
             events: Vec::with_capacity(16),
             usage: Usage::default(),
+            names: Vec::with_capacity(8),
+            room: String::with_capacity(64),
         }
     }
 
@@ -125,12 +135,23 @@ impl Run {
         self.events.push(SpanEvent::new(name, time(self.now), attributes, 0));
     }
 
+    /// A name that other spans may have as well.
+    fn share(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.iter().find(|known| ***known == *name) {
+            return Arc::clone(known);
+        }
+        self.names.push(name.into());
+        self.names[self.names.len() - 1].clone()
+    }
+
     /// Begins the span of an effect.
     pub fn ask(&mut self, span: Span<'_>, request: &RequestBody<'_>, content: bool) {
         if self.open.iter().any(|open| open.effect == span.effect) {
             return;
         }
-        let id: Arc<str> = span.effect.to_string().into();
+        self.room.clear();
+        let _ = write!(self.room, "{}", span.effect);
+        let id: Arc<str> = self.room.as_str().into();
         // The agents that the effect is nested in, and the steps that they do.
         let (mut steps, mut asked) = (id.match_indices('/'), span.asked);
         let mut agent = None;
@@ -142,8 +163,12 @@ impl Run {
             }
         }
         let agent = asked.strip_prefix("agent:").or(agent);
-        let agent = agent.map_or_else(|| Arc::clone(&self.agent), Arc::from);
-        let mut attributes = Vec::with_capacity(16);
+        let agent = match agent {
+            Some(agent) => self.share(agent),
+            None => Arc::clone(&self.agent),
+        };
+        let is_model = matches!(request, RequestBody::Model { .. });
+        let mut attributes = Vec::with_capacity(if is_model { 16 } else { 8 });
         let what = match request {
             RequestBody::Model { role, request } => {
                 if content {
@@ -153,7 +178,8 @@ impl Run {
             }
             RequestBody::Tool { tool, input, contract, .. } => {
                 attributes.push(pair("gen_ai.operation.name", "execute_tool"));
-                attributes.push(text("gen_ai.tool.name", tool));
+                let name = self.share(tool);
+                attributes.push(shared("gen_ai.tool.name", &name));
                 attributes.push(pair("gen_ai.tool.type", "function"));
                 attributes.push(shared("gen_ai.tool.call.id", &id));
                 if content {
@@ -162,7 +188,7 @@ impl Run {
                         contract.map(|contract| text("gen_ai.tool.description", &contract.description));
                     attributes.extend(description);
                 }
-                What::Tool(tool.to_string())
+                What::Tool(name)
             }
             RequestBody::Human { question, .. } => {
                 if content {
@@ -178,13 +204,16 @@ impl Run {
     }
 
     fn describe_model(
-        &self,
+        &mut self,
         (role, asked): (RoleName, &str),
         request: &ModelRequest,
         attributes: &mut Vec<KeyValue>,
     ) -> What {
         let frame = &request.frame;
-        let model = frame.model.as_deref().map_or_else(|| Arc::clone(&self.model), Arc::from);
+        let model = match &frame.model {
+            Some(model) => self.share(model),
+            None => Arc::clone(&self.model),
+        };
         attributes.push(pair("gen_ai.operation.name", "chat"));
         if !model.is_empty() {
             attributes.push(shared("gen_ai.request.model", &model));
@@ -192,7 +221,7 @@ impl Run {
         attributes.push(pair("gen_ai.output.type", if frame.schema.is_some() { "json" } else { "text" }));
         attributes.extend(frame.temperature.map(|degrees| pair("gen_ai.request.temperature", degrees)));
         attributes.extend(frame.max_tokens.map(|most| pair("gen_ai.request.max_tokens", i64::from(most))));
-        attributes.push(text("planwright.role", asked));
+        attributes.push(shared("planwright.role", &self.share(asked)));
         let around = match role {
             RoleName::Planner | RoleName::Replanner => Some("plan"),
             RoleName::Agent => Some("invoke_agent"),
@@ -245,21 +274,32 @@ impl Run {
             What::Model { .. } => SpanKind::Client,
             _ => SpanKind::Internal,
         };
-        let (of, within, events) = (&*open.id, around(&open.id), open.events);
-        let What::Model { around: Some(operation), .. } = open.what else {
+        let [id, within] = [&*open.id, around(&open.id)].map(|of| self.traced.id_of(of));
+        let events = open.events;
+        let What::Model { around: Some(operation), model } = open.what else {
             return sink
-                .finish(&self.traced, Made { of, within, name, kind, times, attributes, events, status });
+                .finish(&self.traced, Made { id, within, name, kind, times, attributes, events, status });
         };
-        let outer = id_around(of);
-        let made = Made { of, within: &outer, name, kind, times, attributes, events, status: status.clone() };
+        let outer = id_around(id);
+        let made = Made { id, within: outer, name, kind, times, attributes, events, status: status.clone() };
         sink.finish(&self.traced, made);
-        let mut attributes = Vec::with_capacity(6);
-        attributes.push(pair("gen_ai.operation.name", operation));
-        attributes.push(shared("gen_ai.agent.name", &open.agent));
-        push_server(&mut attributes, &self.servers, ["", &self.model]);
+        let mut attributes = self.describe_agent(operation, &open.agent, &model);
         attributes.extend(error.map(|class| pair("error.type", class)));
         let (name, kind, events) = ([operation, " ", &*open.agent].concat(), SpanKind::Internal, Vec::new());
-        sink.finish(&self.traced, Made { of: &outer, within, name, kind, times, attributes, events, status });
+        sink.finish(&self.traced, Made { id: outer, within, name, kind, times, attributes, events, status });
+    }
+
+    /// What the span of an agent within the run begins with.
+    fn describe_agent(&self, operation: &'static str, agent: &Arc<str>, model: &Arc<str>) -> Vec<KeyValue> {
+        let mut attributes = Vec::with_capacity(8);
+        attributes.push(pair("gen_ai.operation.name", operation));
+        attributes.push(shared("gen_ai.agent.name", agent));
+        attributes.extend(self.thread.iter().map(|thread| shared("gen_ai.conversation.id", thread)));
+        if !model.is_empty() {
+            attributes.push(shared("gen_ai.request.model", model));
+        }
+        push_server(&mut attributes, &self.servers, ["", model]);
+        attributes
     }
 
     /// What is known of a model call once it is answered.
@@ -313,15 +353,13 @@ impl Run {
         for Nested { id, agent, began, ended } in
             self.nested.extract_if(.., |nested| is_in(nested)).collect::<Vec<_>>()
         {
-            let mut attributes =
-                vec![pair("gen_ai.operation.name", "invoke_agent"), shared("gen_ai.agent.name", &agent)];
-            push_server(&mut attributes, &self.servers, ["", &self.model]);
+            let mut attributes = self.describe_agent("invoke_agent", &agent, &self.model);
             attributes.push(text("planwright.effect", &id));
             let has_failed = has_failed && id == step;
             attributes.extend(has_failed.then(|| pair("error.type", "step_failed")));
             let made = Made {
-                of: &id,
-                within: around(&id),
+                id: self.traced.id_of(&id),
+                within: self.traced.id_of(around(&id)),
                 name: ["invoke_agent ", &agent].concat(),
                 kind: SpanKind::Internal,
                 times: [began, ended],
@@ -342,8 +380,8 @@ impl Run {
         push_usage(&mut attributes, self.usage);
         attributes.extend(more);
         let made = Made {
-            of: "",
-            within: "",
+            id: self.traced.span.span_id,
+            within: self.traced.parent.map_or([0; 8], |parent| parent.span_id),
             name: ["invoke_agent ", &self.agent].concat(),
             kind: SpanKind::Internal,
             times: [self.began, self.now],

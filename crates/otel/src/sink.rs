@@ -14,6 +14,9 @@ use crate::metrics::Metrics;
 use crate::pipeline::Pipeline;
 use planwright::prompt::TraceContext;
 
+/// How many spans most runs have.
+const USUAL: usize = 16;
+
 /// Where spans go.
 pub(crate) struct Sink {
     pipeline: Option<Arc<Pipeline>>,
@@ -34,12 +37,24 @@ pub(crate) struct Traced {
     pub sampled: bool,
 }
 
+/// The id of a span.
+pub(crate) type Id = [u8; 8];
+
+impl Traced {
+    /// The id of the span of an effect or a step, or of the run where that is an empty text.
+    pub fn id_of(&self, of: &str) -> Id {
+        match of.is_empty() {
+            true => self.span.span_id,
+            false => self.span.child(&self.id, of).span_id,
+        }
+    }
+}
+
 /// What a span is made of.
-pub(crate) struct Made<'a> {
-    /// What its id follows from.
-    pub of: &'a str,
-    /// What the id of the span around it follows from.
-    pub within: &'a str,
+pub(crate) struct Made {
+    pub id: Id,
+    /// The id of the span around it; zeros where there is none.
+    pub within: Id,
     pub name: String,
     pub kind: SpanKind,
     pub times: [u64; 2],
@@ -63,33 +78,23 @@ impl Sink {
     }
 
     /// Makes a span, and sends or keeps it, unless it was made before or its run is not recorded.
-    pub fn finish(&self, run: &Traced, made: Made<'_>) {
+    pub fn finish(&self, run: &Traced, made: Made) {
         if self.recalls.get() || !run.sampled {
             return;
         }
-        let is_run = made.of.is_empty();
-        let id = |of: &str| match of.is_empty() {
-            true => SpanId::from_bytes(run.span.span_id),
-            false => SpanId::from_bytes(run.span.child(&run.id, of).span_id),
-        };
-        let parent = match (is_run, run.parent) {
-            (true, Some(parent)) => SpanId::from_bytes(parent.span_id),
-            (true, None) => SpanId::INVALID,
-            (false, _) => id(made.within),
-        };
         let trace_id = TraceId::from_bytes(run.span.trace_id);
         let mut events = SpanEvents::default();
         events.events = made.events;
         let span = SpanData {
             span_context: SpanContext::new(
                 trace_id,
-                id(made.of),
+                SpanId::from_bytes(made.id),
                 TraceFlags::SAMPLED,
                 false,
                 TraceState::NONE,
             ),
-            parent_span_id: parent,
-            parent_span_is_remote: is_run && run.parent.is_some(),
+            parent_span_id: SpanId::from_bytes(made.within),
+            parent_span_is_remote: run.parent.is_some_and(|parent| parent.span_id == made.within),
             span_kind: made.kind,
             name: made.name.into(),
             start_time: time(made.times[0]),
@@ -103,7 +108,13 @@ impl Sink {
         };
         match &self.pipeline {
             Some(pipeline) => pipeline.send(span),
-            None => self.kept.borrow_mut().push(span),
+            None => {
+                let mut kept = self.kept.borrow_mut();
+                if kept.is_empty() {
+                    kept.reserve(USUAL);
+                }
+                kept.push(span);
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 //!
 //! Phases, replans, verdicts and the like are events of the run's span.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use opentelemetry::trace::Status;
@@ -47,6 +47,8 @@ pub struct RunSpans {
     sampler: Sampler,
     sink: Sink,
     run: RefCell<Option<Run>>,
+    /// Whether a run goes on of which nothing was told since.
+    is_resumed: Cell<bool>,
 }
 
 fn name_phase(phase: PhaseName) -> &'static str {
@@ -85,13 +87,15 @@ impl RunSpans {
     }
 
     pub(crate) fn new(pipeline: Option<Arc<Pipeline>>, sampler: Sampler, content: bool) -> Self {
-        RunSpans { sampler, sink: Sink::new(pipeline, content), run: RefCell::default() }
+        let (run, is_resumed) = (RefCell::default(), Cell::new(false));
+        RunSpans { sampler, sink: Sink::new(pipeline, content), run, is_resumed }
     }
 }
 
 impl Observer for RunSpans {
     fn notice(&self, signal: Signal<'_>) {
         if let Signal::Began(begins) = signal {
+            self.is_resumed.set(false);
             *self.run.borrow_mut() = Some(Run::new(begins, self.sampler, self.sink.content));
             return;
         }
@@ -111,6 +115,8 @@ impl Observer for RunSpans {
                 let tries = count("planwright.tries", u64::from(error.tries));
                 run.event_within(span, "planwright.retry", vec![cause, tries]);
             }
+            // It was entered before the run stopped.
+            Signal::Entered(_) if self.is_resumed.take() => {}
             Signal::Entered(phase) => {
                 run.event("planwright.phase", vec![pair("planwright.phase", name_phase(phase))]);
             }
@@ -141,5 +147,6 @@ impl Observer for RunSpans {
         self.sink.recalls.set(true);
         tell(self);
         self.sink.recalls.set(false);
+        self.is_resumed.set(true);
     }
 }

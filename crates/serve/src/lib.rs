@@ -152,10 +152,10 @@ pub fn serve_mcp(
 /// Ends what the service's runs went on in, and sends the rest of what they are traced with.
 fn end(service: &Shared, runtime: Runtime, announce: &dyn Announce) {
     runtime.shutdown_background();
-    let dropped = service.watch.telemetry.as_ref().map_or(0, Telemetry::shut_down);
-    if dropped > 0 {
-        tracing::error!(dropped, "spans that no collector took");
-        announce.note(&format!("{dropped} spans were dropped: no collector took them"));
+    if let Some(losses) = service.watch.telemetry.as_ref().and_then(Telemetry::shut_down) {
+        let losses = losses.to_string();
+        tracing::error!(losses, "telemetry that no collector took");
+        announce.note(&losses);
     }
 }
 
@@ -168,13 +168,19 @@ fn begin(
     config: Option<&Path>,
     announce: &dyn Announce,
 ) -> Result<(Shared, Runtime)> {
-    log::begin_log(options.log);
+    let opened = Telemetry::from_env().and_then(|telemetry| {
+        let sent = telemetry.as_ref().map(Telemetry::log_layer).transpose()?;
+        Ok((telemetry, sent.flatten()))
+    });
+    let (opened, problem) =
+        opened.map_or_else(|problem| ((None, None), Some(problem)), |opened| (opened, None));
+    let (telemetry, sent) = opened;
+    log::begin_log(options.log, sent);
     let pool = Pool::new(options.max_runs, options.max_waiting);
-    let telemetry = Telemetry::from_env().unwrap_or_else(|problem| {
+    if let Some(problem) = problem {
         tracing::error!(problem, "telemetry is off");
         announce.note(&format!("telemetry is off: {problem}"));
-        None
-    });
+    }
     let service = Arc::new(Service::new(place, settings, choice, config, pool, options, telemetry)?);
     let (warnings, notes) = service.notes();
     warnings.iter().chain(&notes).for_each(|note| {

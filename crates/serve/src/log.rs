@@ -15,11 +15,12 @@ use axum::response::Response;
 use tracing::level_filters::LevelFilter;
 use tracing::{error, info};
 use tracing_subscriber::filter::filter_fn;
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
 
 use crate::figures::Figures;
 use planwright::journal::system::random_id;
 use planwright::prompt::TraceContext;
+use planwright_otel::LogLayer;
 
 /// How much is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,20 +61,30 @@ impl fmt::Display for LogLevel {
     }
 }
 
-/// Begins to log, for as long as the process lives.
-pub(crate) fn begin_log(level: LogLevel) {
+/// Begins to log, for as long as the process lives: on stderr, and to a collector, which is sent each request, effect
+/// and run at least.
+pub(crate) fn begin_log(level: LogLevel, sent: Option<LogLayer>) {
     let most = match level {
-        LogLevel::Off => return,
+        LogLevel::Off if sent.is_none() => return,
+        LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_target(false).with_max_level(most);
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_target(false);
+    let lines = lines.with_writer(std::io::stderr).with_filter(most);
+    let sent = sent.map(|sent| sent.with_filter(most.max(LevelFilter::INFO)));
     // What a library says may hold what was asked.
     let is_ours = filter_fn(|about| about.target().starts_with("planwright"));
     // A process that has a log already keeps it.
-    let _ =
-        tracing::subscriber::set_global_default(lines.with_writer(std::io::stderr).finish().with(is_ours));
+    let logs = tracing_subscriber::registry().with(lines).with(sent).with(is_ours);
+    let _ = tracing::subscriber::set_global_default(logs);
+}
+
+/// The ids of a trace and of a span in it, as the log has them.
+pub(crate) fn span_ids(span: &TraceContext) -> (String, String) {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    (hex(&span.trace_id), hex(&span.span_id))
 }
 
 tokio::task_local! {
@@ -138,9 +149,10 @@ pub(crate) async fn note(State(figures): State<Arc<Figures>>, request: Request, 
     let (status, duration) = (response.status().as_u16(), began.elapsed());
     figures.count_request(&method, &path, status, duration);
     let duration_ms = duration.as_secs_f64() * 1000.0;
+    let (trace_id, span_id) = span.as_ref().map(span_ids).unzip();
     match status {
-        500.. => error!(request_id = id, method, path, status, duration_ms, "request"),
-        _ => info!(request_id = id, method, path, status, duration_ms, "request"),
+        500.. => error!(request_id = id, method, path, status, duration_ms, trace_id, span_id, "request"),
+        _ => info!(request_id = id, method, path, status, duration_ms, trace_id, span_id, "request"),
     }
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(HEADER, id);

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use crate::figures::Figures;
 use crate::live::Running;
+use crate::log::span_ids;
 use crate::problem::Problem;
 use crate::reply::Told;
 use planwright::journal::system::now_ms;
@@ -84,6 +85,8 @@ pub(crate) struct Watched<'a> {
     /// The span of the request.
     pub parent: Option<TraceContext>,
     traced: Option<RunSpans>,
+    /// The span of the run, where it is traced.
+    span: Cell<Option<TraceContext>>,
     began: Instant,
     number: u64,
     agent: OnceCell<(String, BTreeMap<String, Price>)>,
@@ -108,9 +111,23 @@ impl<'a> Watched<'a> {
     ) -> Self {
         let traced = watch.telemetry.as_ref().map(Telemetry::observer);
         let (agent, asked) = (OnceCell::new(), RefCell::default());
-        let (turn, phase, began) = (Cell::new(0), Cell::new(None), Instant::now());
+        let (turn, phase, span, began) = (Cell::new(0), Cell::new(None), Cell::new(None), Instant::now());
         let number = watch.begun.fetch_add(1, Ordering::Relaxed);
-        Watched { watch, live, stored, request, parent, traced, began, number, agent, turn, phase, asked }
+        Watched {
+            watch,
+            live,
+            stored,
+            request,
+            parent,
+            traced,
+            span,
+            began,
+            number,
+            agent,
+            turn,
+            phase,
+            asked,
+        }
     }
 
     /// The run is of this agent.
@@ -154,6 +171,7 @@ impl<'a> Watched<'a> {
         let outcome = told.as_ref().map_or_else(|problem| problem.word(), |(status, ..)| status);
         self.watch.figures.count_run(self.agent(), outcome);
         let texts = told.as_ref().ok().filter(|_| self.watch.log_texts);
+        let (trace_id, span_id) = self.span.get().as_ref().map(span_ids).unzip();
         info!(
             request_id = self.request,
             thread = self.stored.thread.as_str(),
@@ -161,6 +179,8 @@ impl<'a> Watched<'a> {
             agent = self.agent(),
             outcome,
             duration_ms = milliseconds(self.began.elapsed()),
+            trace_id,
+            span_id,
             question = texts.map(|texts| texts.1),
             answer = texts.and_then(|texts| texts.2),
             "run"
@@ -195,13 +215,15 @@ impl<'a> Watched<'a> {
     }
 
     fn log(&self, span: Span<'_>, answer: Answer<'_>, outcome: &str, cost: Option<Money>) {
+        let within = self.span.get().map(|run| run.child(span.run, &span.effect.to_string()));
+        let (trace_id, span_id) = within.as_ref().map(span_ids).unzip();
         info!(
             request_id = self.request, thread = span.thread, turn = self.turn.get(), agent = self.agent(),
             effect = %span.effect, asked = span.asked, phase = self.phase.get().map(|phase| phase.to_string()),
             duration_ms = milliseconds(answer.duration), outcome,
             tokens_read = answer.usage.map(|usage| usage.input_tokens),
             tokens_written = answer.usage.map(|usage| usage.output_tokens),
-            cost = cost.map(|cost| cost.to_string()), "effect"
+            cost = cost.map(|cost| cost.to_string()), trace_id, span_id, "effect"
         );
     }
 }
@@ -231,7 +253,9 @@ impl Observer for Watched<'_> {
                 if let Some(line) = self.watch.runs.lock().get_mut(&self.number) {
                     line.phase = Some(phase);
                 }
-                debug!(request_id = self.request, thread = self.stored.thread.as_str(), phase = %phase, "phase");
+                let (trace_id, span_id) = self.span.get().as_ref().map(span_ids).unzip();
+                let thread = self.stored.thread.as_str();
+                debug!(request_id = self.request, thread, phase = %phase, trace_id, span_id, "phase");
             }
             Signal::Traced(line) => {
                 self.find_turn();
@@ -249,7 +273,8 @@ impl Observer for Watched<'_> {
     }
 
     fn trace(&self, run: &str, parent: Option<&TraceContext>) -> Option<TraceContext> {
-        self.traced.as_ref()?.trace(run, parent)
+        self.span.set(self.traced.as_ref()?.trace(run, parent));
+        self.span.get()
     }
 
     fn recall(&self, tell: &dyn Fn(&dyn Observer)) {

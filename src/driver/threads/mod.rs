@@ -238,8 +238,8 @@ fn copy_records(
             folded.ledger.find_pending(*effect).is_none()
                 || find_unrepeatable(compiled, state, *effect).is_some()
         }
-        // No client asked for the copy.
-        Record::Asked(_) => false,
+        // No client asked for the copy, and it did not stop.
+        Record::Asked(_) | Record::Interrupted { .. } => false,
         _ => true,
     });
     // The original has made the writes that come next, or was allowed to once.

@@ -208,7 +208,7 @@ pub fn answered(records: &[Record]) -> BTreeSet<String> {
 /// The events that records hold, for a look at what was kept.
 pub fn events(records: &[Record]) -> Vec<&Event> {
     let event = |record| match record {
-        &Record::Answered { ref event, .. } | &Record::Happened(ref event) => Some(event),
+        &Record::Answered { ref event, .. } | &Record::Happened { ref event, .. } => Some(event),
         _ => None,
     };
     records.iter().filter_map(event).collect()

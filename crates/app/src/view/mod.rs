@@ -240,7 +240,7 @@ impl<'r> Walk<'r> {
                 let (compiled, state) = (&self.folded.compiled, &self.parts[0].state);
                 self.timeline.ask(compiled, state, (*effect, *digest), number, *at);
             }
-            Record::Answered { event, .. } | Record::Happened(event) => {
+            Record::Answered { event, .. } | Record::Happened { event, .. } => {
                 let (compiled, at, model) = (&self.folded.compiled, record.time(), &self.folded.model);
                 self.timeline.answer(compiled, event, number, at, model);
                 let inside = event.effect().map(|effect| self.find_nested(effect, number));
