@@ -52,7 +52,8 @@ fn arithmetic_is_exact() {
 fn units_are_understood() {
     check_all(
         "5 km in miles → approx. 3.1068559612 miles | 10 °C to °F → 50 °F | 5 m² in cm² → 50000 cm^2 | \
-         3 hours + 30 minutes to minutes → 210 minutes | 100 km/h to m/s → approx. 27.7777777778 m / s",
+         3 hours + 30 minutes to minutes → 210 minutes | 100 km/h to m/s → approx. 27.7777777778 m / s | \
+         12/4+9^2 in hex → 54 | 255 in binary → 11111111",
     );
     check_error("1 m to kg", "input", "cannot convert from m to kg");
 }

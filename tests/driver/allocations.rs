@@ -73,6 +73,6 @@ fn spans_of_a_run_take_few_allocations() {
     let spans = RunSpans::in_memory(false);
     let [idle, traced] = [count(&Idle, || {}), count(&spans, || assert_eq!(spans.take().len(), 14))];
     let unwatched = count(&(), || {});
-    assert!(idle - unwatched <= 1, "{} to be watched", idle - unwatched);
-    assert!(traced - idle <= 81, "{} for spans", traced - idle);
+    assert!(idle - unwatched <= 2, "{} to be watched", idle - unwatched);
+    assert!(traced - idle <= 83, "{} for spans", traced - idle);
 }

@@ -81,6 +81,8 @@ const EXPRESSIONS: &str = "What is 345*872? => 345*872 | 12/4+9 은 얼마야? =
     화씨 100도는 섭씨 몇 도? => 100 fahrenheit in celsius | 60 mph in km/h => 60 mph in km/h
     2 GB in MB => 2 GB in MB | 3시간은 몇 분이야? => 3 hours in minutes | 1/2 cup in ml => 1/2 cup in ml
     3킬로그램은 몇 그램? => 3 kg in g | 2 온스는 몇 그램? => 2 ounces in g | 2헥타르는 몇 에이커? => 2 hectares in acres
+    12/4+9^2, in hex? => 12/4+9^2 in hex | What is 255 in hexadecimal? => 255 in hex | Convert 255 to binary => 255 in binary
+    (8 + 1) * 8 in base 7 => (8 + 1) * 8 in base 7 | 255를 16진수로 바꿔줘 => 255 in hex | 10은 2진수로 얼마야? => 10 in binary
     5 in to cm => 5 inches in cm | 5 ft 11 in in cm => 5 ft + 11 inches in cm
     5 m^2 in cm^2 => 5 m^2 in cm^2 | 3 hours 20 minutes in seconds => 3 hours + 20 minutes in seconds";
 /// Questions without any.

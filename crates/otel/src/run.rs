@@ -1,5 +1,7 @@
 //! The state of a run while it is told: which effects are open, what they are nested in, and the spans that follow.
 
+mod ending;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use crate::messages;
 use crate::metrics::Call;
 use crate::sampling::Sampler;
 use crate::sink::{Id, Made, Sink, Traced};
-use planwright::machine::{EffectId, Event, State, Usage};
+use planwright::machine::{EffectId, Event, Usage};
 use planwright::ports::{Answer, Beginning, Span};
 use planwright::prompt::{ModelRequest, RequestBody, TraceContext};
 use planwright::spec::RoleName;
@@ -335,82 +337,5 @@ impl Run {
         if let Some(open) = self.open.iter_mut().find(|open| open.effect == span.effect) {
             open.events.push(SpanEvent::new(name, time(span.at), attributes, 0));
         }
-    }
-
-    /// Ends what nested runs did, which ends with the step that they are nested in.
-    pub fn finish_step(&mut self, sink: &Sink, effect: EffectId, has_failed: bool) {
-        let step = (!self.nested.is_empty()).then(|| effect.to_string());
-        if let Some(step) = step.filter(|step| !step.contains('/')) {
-            self.end_nested(sink, &step, has_failed);
-        }
-    }
-
-    /// Ends a step that an agent did, and those nested in it.
-    fn end_nested(&mut self, sink: &Sink, step: &str, has_failed: bool) {
-        let is_in = |nested: &Nested| {
-            nested.id.strip_prefix(step).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        for Nested { id, agent, began, ended } in
-            self.nested.extract_if(.., |nested| is_in(nested)).collect::<Vec<_>>()
-        {
-            let mut attributes = self.describe_agent("invoke_agent", &agent, &self.model);
-            attributes.push(text("planwright.effect", &id));
-            let has_failed = has_failed && id == step;
-            attributes.extend(has_failed.then(|| pair("error.type", "step_failed")));
-            let made = Made {
-                id: self.traced.id_of(&id),
-                within: self.traced.id_of(around(&id)),
-                name: ["invoke_agent ", &agent].concat(),
-                kind: SpanKind::Internal,
-                times: [began, ended],
-                attributes,
-                events: Vec::new(),
-                status: if has_failed { failed("step_failed") } else { Status::Unset },
-            };
-            sink.finish(&self.traced, made);
-        }
-    }
-
-    /// Ends the run's span, and with it what is nested and still open.
-    pub fn end(&mut self, sink: &Sink, status: Status, more: Vec<KeyValue>) {
-        for step in self.nested.iter().map(|nested| nested.id.clone()).collect::<Vec<_>>() {
-            self.end_nested(sink, &step, false);
-        }
-        let mut attributes = std::mem::take(&mut self.attributes);
-        push_usage(&mut attributes, self.usage);
-        attributes.extend(more);
-        let made = Made {
-            id: self.traced.span.span_id,
-            within: self.traced.parent.map_or([0; 8], |parent| parent.span_id),
-            name: ["invoke_agent ", &self.agent].concat(),
-            kind: SpanKind::Internal,
-            times: [self.began, self.now],
-            attributes,
-            events: std::mem::take(&mut self.events),
-            status,
-        };
-        sink.finish(&self.traced, made);
-    }
-
-    /// Ends the run's span with what the run ended in, or why it stopped.
-    pub fn stop(&mut self, sink: &Sink, state: &State, failure: Option<&str>) {
-        let (status, mut more) = match (state.error(), failure) {
-            (Some(error), _) => {
-                let code = error.code.to_string();
-                (failed(&code), vec![pair("error.type", code)])
-            }
-            (None, Some(cause)) => {
-                let cause = cause.replace(' ', "_");
-                (failed(&cause), vec![pair("error.type", cause)])
-            }
-            (None, None) => (Status::Unset, Vec::new()),
-        };
-        if let Some(answer) = state.answer().filter(|_| sink.content) {
-            let messages = serde_json::json!([{
-                "role": "assistant", "parts": [{"type": "text", "content": answer}], "finish_reason": "stop",
-            }]);
-            more.push(text("gen_ai.output.messages", &messages.to_string()));
-        }
-        self.end(sink, status, more);
     }
 }
