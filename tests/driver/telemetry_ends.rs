@@ -61,7 +61,7 @@ impl Told {
 
     /// Compares the spans of the records with those that were sent; gives how the run's span ended.
     #[track_caller]
-    fn check(mut self, what: &str) -> String {
+    fn check(self, what: &str) -> String {
         let records = self.journal.records().unwrap();
         let stored: BTreeMap<String, SpanData> =
             spans_of(&records, true).unwrap().into_iter().map(|span| (id(&span), lasting(span))).collect();

@@ -10,6 +10,7 @@
 
 mod attributes;
 mod chrome;
+mod counts;
 mod environment;
 mod export;
 mod logs;

@@ -13,7 +13,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-use crate::pipeline::Counts;
+use crate::counts::Counts;
 
 /// Fields that hold what was said: questions, answers, lines of MCP servers.
 const CONTENT: [&str; 3] = ["question", "answer", "line"];

@@ -1,6 +1,5 @@
 //! From finished spans and log records to the collector: the queues, and what is counted of them.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use opentelemetry::logs::LoggerProvider;
@@ -11,15 +10,10 @@ use opentelemetry_sdk::logs::{BatchLogProcessor, LogBatch, LogExporter, SdkLogge
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::{BatchConfig, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor};
 
-use crate::environment::number;
+use crate::counts::Counts;
 use crate::export::{Client, open_logs, open_metrics, open_spans, resource};
 use crate::logs::LogLayer;
 use crate::metrics::Metrics;
-
-/// How much waits to be sent, unless a variable says.
-const QUEUE: usize = 2_048;
-/// The longest queue. Its room is taken at once.
-const MAX_QUEUE: usize = 1 << 20;
 
 /// From finished spans to the collector.
 pub(crate) struct Pipeline {
@@ -31,59 +25,6 @@ pub(crate) struct Pipeline {
     pub counts: Arc<Counts>,
     /// The way of log records, once it was opened.
     pub logs: OnceLock<(SdkLoggerProvider, Arc<Counts>)>,
-}
-
-/// What waits in a queue, and what did not arrive.
-#[derive(Debug)]
-pub(crate) struct Counts {
-    /// How much waits to be sent or is being sent.
-    queued: AtomicUsize,
-    /// The most that may.
-    most: usize,
-    pub dropped: AtomicU64,
-    /// Why something was dropped for the first time.
-    pub reason: OnceLock<String>,
-}
-
-impl Counts {
-    /// A queue as long as a variable says.
-    fn from_env(name: &str, what: &str) -> Result<Arc<Self>, String> {
-        let most = number(name, &format!("a number of {what}"))?.unwrap_or(QUEUE);
-        if most > MAX_QUEUE {
-            return Err(format!("{name}: expected at most {MAX_QUEUE} {what}, found {most}"));
-        }
-        let (queued, dropped, reason) = Default::default();
-        Ok(Arc::new(Counts { queued, most, dropped, reason }))
-    }
-
-    /// Whether one more has room in the queue; else it is dropped.
-    pub fn takes(&self) -> bool {
-        let has_room = self.queued.fetch_add(1, Ordering::Relaxed) < self.most;
-        if !has_room {
-            self.queued.fetch_sub(1, Ordering::Relaxed);
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-        has_room
-    }
-
-    /// So many have left the queue. The reason of the first that did not arrive is told in the log.
-    fn left(&self, size: usize, sent: &OTelSdkResult, client: &Client) {
-        if let Err(error) = sent {
-            self.dropped.fetch_add(size as u64, Ordering::Relaxed);
-            let reason = client.trouble().unwrap_or_else(|| error.to_string());
-            if self.reason.set(reason.clone()).is_ok() {
-                tracing::error!(reason, "the collector does not take what is sent");
-            }
-        }
-        let less = |queued: usize| Some(queued.saturating_sub(size));
-        let _ = self.queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    }
-
-    /// Gives up what still waits, and gives how much did not arrive in all.
-    pub fn give_up(&self) -> u64 {
-        let left = self.queued.swap(0, Ordering::Relaxed) as u64;
-        self.dropped.fetch_add(left, Ordering::Relaxed) + left
-    }
 }
 
 impl Pipeline {

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use opentelemetry_sdk::trace::SpanProcessor;
 
+use crate::counts::Counts;
 use crate::environment::{captures_content, find, is_disabled, sends};
 use crate::logs::LogLayer;
-use crate::pipeline::{Counts, Pipeline};
+use crate::pipeline::Pipeline;
 use crate::sampling::Sampler;
 use crate::spans::RunSpans;
 
