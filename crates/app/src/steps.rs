@@ -70,7 +70,7 @@ pub fn report_text<'s>(compiled: &CompiledSpec, state: &'s State) -> Option<&'s 
 }
 
 /// A trace line in JSON. That of the intent says how the question was understood, which the trace itself leaves to
-/// the state.
+/// the state; that of a refusal says its code in words.
 pub fn trace_line_json(line: &TraceLine, intent: Option<&Intent>) -> Value {
     let mut object = json!(line);
     if let (TraceLine::Intent { .. }, Some(intent)) = (line, intent) {
@@ -79,6 +79,9 @@ pub fn trace_line_json(line: &TraceLine, intent: Option<&Intent>) -> Value {
             .into_iter()
             .filter(|(_, text)| text.is_some())
             .for_each(|(key, text)| object[key] = json!(text));
+    }
+    if let TraceLine::Denied { code, .. } = line {
+        object["message"] = json!(code.message());
     }
     object
 }

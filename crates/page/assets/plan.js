@@ -1,5 +1,6 @@
 // The plan: its steps with what came of them, and the drafts before it with why they were sent back.
 
+import { grantWords, grantsByStep } from "./allowed.js";
 import { compareLists, countEdits, diffBlock } from "./diff.js";
 import { bdi, h, keep, keepAs, marked, pretty, tag } from "./dom.js";
 import { many } from "./format.js";
@@ -60,9 +61,11 @@ export function planView(links) {
 // The drafts with their steps, the last one being the plan that the run is at.
 function draftsOf(part) {
   const drafts = new Map(part.drafts.map((draft) => [draft.draft, { ...draft, steps: [] }]));
+  const grants = grantsByStep(part);
   for (const step of part.steps) {
     if (!drafts.has(step.draft)) drafts.set(step.draft, { draft: step.draft, planned: [], steps: [] });
-    drafts.get(step.draft).steps.push(step);
+    const grant = grants.get(stepKey(step));
+    drafts.get(step.draft).steps.push(grant ? { ...step, grant } : step);
   }
   const all = [...drafts.values()].sort((a, b) => a.draft - b.draft);
   return all.map((draft, at) => ({
@@ -241,6 +244,7 @@ function stepBody(step, output, doer, links) {
     planned.depends_on?.length ? ["After", list(planned.depends_on)] : null,
     planned.hitl_question ? ["Asks a person", words(planned.hitl_question)] : null,
     tries > 0 ? ["Tries", String(tries)] : null,
+    step.grant ? [step.grant.phase === "DENIED" ? "Refused" : "Allowed by", grantWords(step.grant)] : null,
     read ? ["Was given", tag(read, "untrusted text")] : null,
     same ? ["Left out", h("span", null, "repeats ", bdi(same, 80))] : null,
     output !== null && output !== undefined

@@ -128,7 +128,7 @@ export function runPage(links = {}) {
     timeline.node.closest("section").scrollIntoView({ block: "start" });
     timeline.openEffect(at);
   };
-  const summary = summaryView(openEffect);
+  const summary = summaryView(openEffect, links.onRecord);
   const going = travel(links.onRecord, links.onFork);
   const records = recordList(links.onRecord, links.textOf);
   const outer = partView({ ...links, openEffect }, parts);

@@ -1,15 +1,19 @@
 // A run at a glance: how it ended, who did what, what was sent back and why, what failed, and what cost most.
 
+import { grantItem, grantLines, grantsByStep } from "./allowed.js";
 import { bdi, block, h, scrollTable, tag } from "./dom.js";
 import { tokens } from "./effect.js";
 import { count, duration, many, money, time } from "./format.js";
 import { forkedFrom, statusChip } from "./threads.js";
 
-// The glance of a turn. `openEffect` opens an effect by its place in the timeline.
-export function summaryView(openEffect) {
+const MOST = 20;
+
+// The glance of a turn. `openEffect` opens an effect by its place in the timeline, `openRecord` shows the run after so
+// many records.
+export function summaryView(openEffect, openRecord) {
   const node = h("div", { class: "stack" });
   const update = (view) => {
-    node.replaceChildren(...[said(view), facts(view), told(view, openEffect), table(view)].filter(Boolean));
+    node.replaceChildren(...[said(view), facts(view), told(view, openEffect, openRecord), table(view)].filter(Boolean));
   };
   return { node, update };
 }
@@ -53,14 +57,25 @@ function facts(view) {
   );
 }
 
+// The first few items, and how many there are besides.
+function few(items, word, draw) {
+  const rest = items.length - MOST;
+  return [...items.slice(0, MOST).map(draw), rest > 0 ? h("li", { class: "quiet" }, `and ${many(rest, `more ${word}`)}`) : null];
+}
+
 // What is worth a sentence.
-function told({ summary, timeline, origin, thread, turn, unknown, error, tainted, currency }, openEffect) {
+function told(view, openEffect, openRecord) {
+  const { summary, timeline, origin, thread, turn, unknown, error, tainted, currency } = view;
   const link = (at) => {
     const words = [bdi(timeline[at].asked, 60), " ", h("code", null, timeline[at].effect)];
     return openEffect
       ? h("button", { type: "button", class: "link", onclick: () => openEffect(at) }, words)
       : h("span", null, words);
   };
+  // What was refused is told as that.
+  const grants = new Map(view.runs.map((part) => [part.path, grantsByStep(part)]));
+  const isRefused = ({ path, draft, step }) => grants.get(path)?.get(`${draft}.${step}`)?.phase === "DENIED";
+  const failed = summary.failed.filter((step) => !isRefused(step));
   const again = summary.by.filter((of) => of.again > 0);
   const lines = [
     origin
@@ -81,10 +96,10 @@ function told({ summary, timeline, origin, thread, turn, unknown, error, tainted
         )
       : null,
     error ? h("li", null, h("strong", null, "No answer: "), tag(tainted), bdi(error, 500)) : null,
-    ...summary.sent_back.map(({ draft, reason, tainted: isUntrusted }) =>
+    ...few(summary.sent_back, "rejected draft", ({ draft, reason, tainted: isUntrusted }) =>
       h("li", null, h("strong", null, `Draft ${draft} was sent back: `), tag(isUntrusted), bdi(reason, 400)),
     ),
-    ...summary.failed.map(({ id, draft, output, untrusted: isUntrusted }) =>
+    ...few(failed, "failed step", ({ id, draft, output, untrusted: isUntrusted }) =>
       h(
         "li",
         null,
@@ -102,6 +117,7 @@ function told({ summary, timeline, origin, thread, turn, unknown, error, tainted
         bdi(`${write.tool} ${write.input ?? ""}`, 400),
       ),
     ),
+    ...few(grantLines(view), "call", (line) => grantItem(line, openRecord)),
     summary.skipped ? h("li", null, `${many(summary.skipped, "step")} left out`) : null,
     again.length
       ? h(

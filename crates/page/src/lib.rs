@@ -38,7 +38,7 @@ macro_rules! modules {
 /// The modules of the page, each behind those that it imports.
 const MODULES: &[File] = &modules![
     "dom", "format", "diff", "list", "api", "stream", "answer", "person", "threads", "front", "chat",
-    "graph", "plan", "effect", "timeline", "records", "summary", "run", "compare", "main",
+    "graph", "allowed", "plan", "effect", "timeline", "records", "summary", "run", "compare", "main",
 ];
 
 const STYLE: File = File {

@@ -1,6 +1,7 @@
 //! The page, in a real browser: what a person sees and can do. Elements are found by role and accessible name, texts by
 //! being visible; no test knows how the page is built.
 
+mod allowed;
 mod axe;
 mod browser;
 mod elsewhere;
