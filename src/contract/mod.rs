@@ -24,7 +24,7 @@ pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
 pub(crate) use plan::{Links, is_default};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
-pub use replies::{AnswerForm, Decision, Validate, Verdict};
+pub use replies::{AnswerForm, Decision, Shortfall, Validate, Verdict};
 pub(crate) use text::canonical;
 pub(crate) use tool::check_name;
 pub use tool::{Source, ToolContract, ToolEffect};

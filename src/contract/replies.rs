@@ -108,11 +108,50 @@ impl Decision {
     }
 }
 
+/// What is wrong with what a validator rejects, as one of four words. After untrusted output was read, this and
+/// [`Verdict::steps`] are all that a re-planner is told of a verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shortfall {
+    /// It is about something else.
+    WrongSubject,
+    /// It covers a part of the question.
+    Incomplete,
+    /// Steps failed, and without them there is no answer.
+    Failed,
+    /// There is too little to answer from. A word of a model's own says no more than that.
+    #[default]
+    #[serde(other)]
+    Insufficient,
+}
+
+impl Shortfall {
+    /// What a re-planner is told to do about it.
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Shortfall::Insufficient => "Too little was found: look in other places, or for other words.",
+            Shortfall::WrongSubject => {
+                "What was found is about something else: name the subject more exactly, or ask another tool."
+            }
+            Shortfall::Incomplete => {
+                "A part was found: plan a step of its own for each part of the question that has none."
+            }
+            Shortfall::Failed => "Plan another way to what the failed step was for.",
+        }
+    }
+}
+
 /// A validator's judgement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether an answer can be written from what was collected.
     pub ok: bool,
+    /// What is wrong, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Shortfall>,
+    /// The steps that it is about, by their positions in the plan (`step_index`), from 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<u32>,
     /// Why, in the user's language.
     pub reason: String,
     /// What the next plan should do differently; may be empty.
@@ -125,7 +164,7 @@ pub struct Verdict {
 pub enum Validate {
     /// No. The whole-plan check is the only validation.
     Off,
-    /// The validator gives a verdict: `{ok, reason, fix_hint}`.
+    /// The validator gives a verdict: `{ok, verdict, steps, reason, fix_hint}`.
     #[default]
     Verdict,
     /// The validator says whether there is enough: `{sufficient, missing_info, reason}`. What is missing
@@ -146,10 +185,14 @@ impl Validate {
     #[doc(hidden)]
     pub fn parse(self, text: &str, max_bytes: usize) -> Result<Verdict, ContractError> {
         if self != Validate::Sufficiency {
-            return parse_object(text, max_bytes);
+            let verdict: Verdict = parse_object(text, max_bytes)?;
+            return Ok(match verdict.ok {
+                true => Verdict { verdict: None, steps: Vec::new(), ..verdict },
+                false => verdict,
+            });
         }
         let Sufficiency { sufficient: ok, missing_info, reason } = parse_object(text, max_bytes)?;
-        Ok(Verdict { ok, reason, fix_hint: missing_info.unwrap_or_default() })
+        Ok(Verdict { ok, reason, fix_hint: missing_info.unwrap_or_default(), ..Verdict::default() })
     }
 
     /// The JSON schema sent with the request; `None` if validation is off.
@@ -158,7 +201,13 @@ impl Validate {
         let (text, flag) = (json!({"type": "string"}), json!({"type": "boolean"}));
         Some(strict_object(match self {
             Validate::Off => return None,
-            Validate::Verdict => json!({"ok": flag, "reason": text, "fix_hint": text}),
+            Validate::Verdict => json!({
+                "ok": flag,
+                "verdict": text,
+                "steps": {"type": "array", "items": {"type": "integer"}},
+                "reason": text,
+                "fix_hint": text,
+            }),
             Validate::Sufficiency => json!({"sufficient": flag, "missing_info": text, "reason": text}),
         }))
     }

@@ -143,9 +143,13 @@ pub(super) fn nested_spec<'r>(
     }
 }
 
-/// The role that drafts: the re-planner only where there is a hint to follow.
+/// The role that drafts: the re-planner only where there is a hint to follow. A verdict in the closed form is one.
 pub(super) fn drafter(task: &Task, compiled: &CompiledSpec) -> RoleName {
-    let hint = task.feedback.as_ref().is_some_and(|feedback| !feedback.fix_hint.trim().is_empty());
+    let closed = task.is_closed(compiled.policy());
+    let hint = task
+        .feedback
+        .as_ref()
+        .is_some_and(|feedback| closed && feedback.judged.is_some() || !feedback.fix_hint.trim().is_empty());
     if hint && compiled.has(RoleName::Replanner) { RoleName::Replanner } else { RoleName::Planner }
 }
 

@@ -13,7 +13,7 @@ use super::awaits::{nest, nested_spec};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Run, Step, first_stage};
 use super::state::{
-    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task, Writes,
+    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task, Turn, Writes,
 };
 use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
@@ -112,6 +112,8 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
 }
 
 pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Step {
+    let untrusted = !input.history.iter().all(Turn::is_trusted);
+    let tainted = tainted || (untrusted && compiled.policy().plans_from_answers());
     start_after(compiled, input, tainted, Writes::new())
 }
 

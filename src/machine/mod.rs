@@ -93,7 +93,7 @@ pub use vocabulary::{
 };
 
 pub(crate) use route::{Exit, Move};
-pub(crate) use state::{Draft, Phase, Progress, StepRun, Task, explored, known_by};
+pub(crate) use state::{Draft, Feedback, MOST_COUNTED, Phase, Progress, StepRun, Task, explored, known_by};
 pub(crate) use vocabulary::{Path, Place, WriteReason};
 
 use crate::spec::CompiledSpec;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::vocabulary::{PhaseName, WriteReason};
-use crate::spec::{Horizon, OnExhausted, Policy, Validate, ValidateAt};
+use crate::spec::{Containment, Horizon, OnExhausted, Policy, Validate, ValidateAt};
 
 /// How a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -68,8 +68,8 @@ pub(super) enum Next {
     },
 }
 
-/// The phase graph. `again` says whether PLAN may be entered once more.
-pub(super) fn route(policy: &Policy, exit: Exit, again: bool) -> Next {
+/// The phase graph. `again` says whether PLAN may be entered once more, `tainted` whether untrusted output was read.
+pub(super) fn route(policy: &Policy, exit: Exit, again: bool, tainted: bool) -> Next {
     let judges = policy.validate != Validate::Off;
     match exit {
         Exit::OutOfScope => Next::Done,
@@ -78,7 +78,7 @@ pub(super) fn route(policy: &Policy, exit: Exit, again: bool) -> Next {
         Exit::Executed if judges && policy.validate_at == ValidateAt::Results => Next::Validate,
         Exit::Executed if policy.horizon == Horizon::Next => match again {
             true => Next::Plan,
-            false => exhausted(policy, exit),
+            false => exhausted(policy, exit, tainted),
         },
         Exit::Executed if judges => Next::Write(WriteReason::JudgedAfterwards),
         Exit::Executed => Next::Write(WriteReason::ValidationOff),
@@ -91,16 +91,19 @@ pub(super) fn route(policy: &Policy, exit: Exit, again: bool) -> Next {
             ValidateAt::Results => Next::Write(WriteReason::Accepted),
         },
         Exit::Rejected | Exit::StepFailed | Exit::Declined if again => Next::Plan,
-        Exit::Rejected | Exit::StepFailed | Exit::Declined => exhausted(policy, exit),
+        Exit::Rejected | Exit::StepFailed | Exit::Declined => exhausted(policy, exit, tainted),
         Exit::Failed => Next::Error { exhausted: false },
     }
 }
 
-/// PLAN may not be entered again. A person's no is never written around.
-fn exhausted(policy: &Policy, exit: Exit) -> Next {
+/// PLAN may not be entered again. A person's no is never written around. A validator that has read what is untrusted
+/// takes no finished answer away: the answer stands, and what was said against it stands beside it.
+fn exhausted(policy: &Policy, exit: Exit, tainted: bool) -> Next {
+    let on_answer = exit == Exit::Rejected && policy.validate_at == ValidateAt::Answer;
     match (policy.on_exhausted, exit) {
+        _ if on_answer && tainted && policy.containment != Containment::Off => Next::Done,
         (OnExhausted::Fail, _) | (_, Exit::Declined) => Next::Error { exhausted: true },
-        (OnExhausted::Write, Exit::Rejected) if policy.validate_at == ValidateAt::Answer => Next::Done,
+        (OnExhausted::Write, _) if on_answer => Next::Done,
         (OnExhausted::Write, _) => Next::Write(WriteReason::Exhausted),
     }
 }

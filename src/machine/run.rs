@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
             Some(most) => self.task.draft < most,
             None => self.task.counters.replans < limits.max_replans,
         };
-        Some((exit, route(self.compiled.policy(), exit, again)))
+        Some((exit, route(self.compiled.policy(), exit, again, self.task.tainted)))
     }
 
     /// Whether the re-planner drafts.

@@ -19,6 +19,8 @@ pub(super) fn note(content: &Value) -> Message {
 #[derive(Default)]
 pub(super) struct Rounds {
     run: Path,
+    /// Whether they hold no outputs.
+    closed: bool,
     written: usize,
     messages: Vec<Message>,
     shown: Shown,
@@ -36,8 +38,9 @@ pub(super) fn messages(
         return Vec::new();
     }
     let earlier = &task.drafts[..task.drafts.len().saturating_sub(1)];
-    if rounds.run != run || rounds.written > earlier.len() {
-        *rounds = Rounds { run, ..Rounds::default() };
+    let closed = task.is_closed(policy);
+    if rounds.run != run || rounds.closed != closed || rounds.written > earlier.len() {
+        *rounds = Rounds { run, closed, ..Rounds::default() };
     }
     let Rounds { written, messages, shown, .. } = rounds;
     for (at, draft) in earlier.iter().enumerate().skip(*written) {
@@ -70,7 +73,10 @@ fn push_round(
         let tool = compiled.tool(&planned.tool).filter(|_| !run.is_refused_call());
         let arguments = tool.map_or(input.clone(), |tool| tool.arguments(&input));
         let (id, name) = (format!("call_{}", at + 1), planned.tool.clone());
-        let result = result(progress, run, |output| shown.add(output, || planned.name(at)));
+        let result = match task.is_closed(compiled.policy()) && !planned.is_hitl() {
+            true => closed_result(run),
+            false => result(progress, run, |output| shown.add(output, || planned.name(at))),
+        };
         (Call { id, name, arguments }, result)
     });
     let slots: Vec<(Call, Value)> = slots.collect();
@@ -101,6 +107,14 @@ fn result<'a>(
         result["sources"] = json!(run.sources());
     }
     result
+}
+
+/// What became of a call, without what it returned.
+fn closed_result(run: &StepRun) -> Value {
+    match run.failure_kind() {
+        Some(failure) => json!({"status": run.status(), "failure": failure}),
+        None => json!({"status": run.status()}),
+    }
 }
 
 /// The output of a step as a model is shown it, if there is anything to show.

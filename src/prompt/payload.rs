@@ -13,7 +13,9 @@ use super::conversation::{self, output, parts};
 use super::object::Payload;
 use super::repeats::Shown;
 use crate::contract::{Decision, Plan, PlanStep, first_chars};
-use crate::machine::{EffectId, Path, Phase, Progress, State, StepRun, Task, Turn, known_by};
+use crate::machine::{
+    EffectId, Feedback, MOST_COUNTED, Path, Phase, Progress, State, StepRun, Task, Turn, known_by,
+};
 use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RequestFrame, RoleName, ValidateAt};
 
 /// How much of an output an orchestrator is shown, in characters.
@@ -131,7 +133,13 @@ impl Payload {
         if role == RoleName::Scope || role.plans() {
             self.add_list("outline", &input.outline);
         }
-        self.add_list("history", history(compiled, task, role));
+        let turns = history(compiled, task, role);
+        if !turns.is_empty() {
+            self.add_records("history", turns.into_iter(), |record, turn| {
+                record.add("role", turn.role);
+                record.add_str("content", &turn.content);
+            });
+        }
         // A nested run is shown whom it works for, the output it works on and what was found before it.
         self.add_some("on_behalf_of", input.on_behalf_of.as_ref());
         self.add_some("material", input.material.as_ref());
@@ -155,8 +163,10 @@ impl Payload {
     fn add_past(&mut self, compiled: &CompiledSpec, task: &Task) {
         let policy = compiled.policy();
         let kept = task.progress.as_ref().filter(|_| policy.keeps_steps() && policy.planner == Planner::Json);
-        if let Some(progress) = kept {
-            self.add_results(PAST_STEPS, compiled, progress, |_, _, _| true);
+        match kept {
+            Some(progress) if task.is_closed(policy) => self.add_states(PAST_STEPS, progress, true),
+            Some(progress) => self.add_results(PAST_STEPS, compiled, progress, |_, _, _| true),
+            None => {}
         }
     }
 
@@ -171,12 +181,16 @@ impl Payload {
             return;
         }
         let kept = task.progress.as_ref().filter(|_| policy.keeps_steps());
-        if kept.is_some() && policy.planner == Planner::Json {
+        let closed = task.is_closed(policy);
+        if kept.is_some() && policy.planner == Planner::Json && !closed {
             self.add_parts(task);
         }
         let Some(feedback) = &task.feedback else { return };
         let past = task.artifacts.past.last().filter(|_| kept.is_none());
         self.add_some("rejected_plan", past.map(|past| &past.plan));
+        if closed {
+            return self.add_closed(feedback, past, past.or(kept));
+        }
         if let Some(progress) = past.or(kept).filter(|_| feedback.step_failed) {
             self.add_results("failed_steps", compiled, progress, |_, _, run| run.has_failed());
         }
@@ -186,9 +200,67 @@ impl Payload {
         self.add_text("fix_hint", feedback.fix_hint.trim());
     }
 
+    /// Why a plan was sent back, in the closed form: nothing in it is anyone's words but ours, the planner's own and a
+    /// person's.
+    fn add_closed(&mut self, feedback: &Feedback, past: Option<&Progress>, tried: Option<&Progress>) {
+        if let Some(past) = past {
+            self.add_states("step_states", past, false);
+        }
+        self.add_list("dropped_steps", &feedback.dropped);
+        let Some((verdict, about)) = &feedback.judged else {
+            self.add_str("rejected_because", &feedback.reason);
+            return self.add_text("fix_hint", feedback.fix_hint.trim());
+        };
+        self.begin_value("rejected_because");
+        self.0.push(b'{');
+        self.add("verdict", verdict);
+        self.begin_value("steps");
+        self.0.push(b'[');
+        let step = |at: u32| Some((at, tried?.plan.steps.get(at as usize)?));
+        for (at, step) in about.iter().filter_map(|at| step(*at)) {
+            self.add_item(step.name(at as usize));
+        }
+        self.0.extend(b"]}");
+        self.add_str("fix_hint", verdict.advice());
+    }
+
+    /// What became of each step, without what it returned; with what it was to do unless the plan stands beside it.
+    fn add_states(&mut self, key: &str, progress: &Progress, whole: bool) {
+        let steps = progress.slots().filter(|(_, step, _)| whole || !step.is_final());
+        self.add_records(key, steps, |record, (at, step, run)| {
+            if whole {
+                record.add("step_index", at);
+            }
+            match &step.id {
+                Some(id) => record.add_str("id", id),
+                None => record.add("id", format_args!("step_{}", at + 1)),
+            }
+            if whole {
+                record.add_call(step);
+            }
+            record.add_str("status", run.status());
+            record.add_some("failure", run.failure_kind());
+            // What a person said is theirs.
+            record.add_some("output", run.output().filter(|_| whole && step.is_hitl() && !run.has_failed()));
+        });
+    }
+
+    /// What a step is to do, as it was planned.
+    fn add_call(&mut self, step: &PlanStep) {
+        self.add_str("tool", &step.tool);
+        self.add_some("with", step.with.as_deref());
+        self.add_value("input", step.input.as_ref());
+        self.add_some("input_from", step.input_from.as_ref());
+        self.add_list("depends_on", &step.depends_on);
+        self.add_some("task", step.task.as_ref());
+        self.add_some("description", step.description.as_ref().filter(|_| !step.is_hitl()));
+        self.add_some("question", step.is_hitl().then(|| step.question()));
+    }
+
     /// What the agents have done, for an orchestrator, and what they are still to do.
     fn add_situation(&mut self, compiled: &CompiledSpec, task: &Task) {
         let Some(progress) = &task.progress else { return };
+        let closed = task.is_closed(compiled.policy());
         let is_agent = |planned: &PlanStep| compiled.plan().agent(&planned.tool).is_some();
         let by_agents = || progress.slots().filter(|(_, planned, _)| is_agent(planned));
         let is_completed = |run: &StepRun| matches!(run, StepRun::Completed { .. });
@@ -199,11 +271,20 @@ impl Payload {
             let results = if is_completed(run) { count_results(output, run.sources().len()) } else { 0 };
             record.add("agent", &planned.tool);
             record.add("status", run.status());
+            if closed {
+                return record.add("results", results.min(MOST_COUNTED));
+            }
             record.add("results", results);
             record.add_text("output_begins", first_chars(output, BEGINNING_CHARS));
         });
-        let decisions: Vec<&Decision> = task.decisions.iter().map(|decided| &decided.decision).collect();
-        self.add_list("decisions", &decisions);
+        let decisions = || task.decisions.iter().map(|decided| &decided.decision);
+        if closed {
+            let decided =
+                |decision: &Decision| json!({"action": decision.action, "next_agent": decision.next_agent});
+            self.add_list("decisions", &decisions().map(decided).collect::<Vec<_>>());
+        } else {
+            self.add_list("decisions", &decisions().collect::<Vec<_>>());
+        }
         self.add("completed_teams", completed.map(|(_, planned, _)| &planned.tool).collect::<Vec<_>>());
         let remaining =
             progress.slots().filter(|(_, planned, run)| **run == StepRun::Pending && !planned.is_final());
@@ -270,14 +351,7 @@ impl Payload {
         self.add_records(key, results, |record, (at, step, run, output)| {
             record.add("step_index", at);
             record.add_some("id", (key == PAST_STEPS || step.id.is_some()).then(|| step.name(at)));
-            record.add_str("tool", &step.tool);
-            record.add_some("with", step.with.as_deref());
-            record.add_value("input", step.input.as_ref());
-            record.add_some("input_from", step.input_from.as_ref());
-            record.add_list("depends_on", &step.depends_on);
-            record.add_some("task", step.task.as_ref());
-            record.add_some("description", step.description.as_ref().filter(|_| !step.is_hitl()));
-            record.add_some("question", step.is_hitl().then(|| step.question()));
+            record.add_call(step);
             record.add_str("status", run.status());
             record.add_some("trust", compiled.tool(&step.tool).map(|tool| tool.trust));
             record.add_str("output", &output);
@@ -288,8 +362,8 @@ impl Payload {
 
 /// The earlier turns, for the roles that use them: those that read them to understand the question; the
 /// planner, unless one of those has made the question stand alone; the writer, unless the answer was found
-/// not to need them.
-fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> &'a [Turn] {
+/// not to need them. An answer for which untrusted output was read is kept from what a plan rests on.
+fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> Vec<&'a Turn> {
     let (policy, understanding) = (compiled.policy(), &task.understanding);
     let is_used = match role {
         RoleName::PreviousContext | RoleName::Intent => true,
@@ -303,7 +377,10 @@ fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> &'a [
         }
         RoleName::Scope | RoleName::Orchestrator | RoleName::Validator | RoleName::Agent => false,
     };
-    if is_used && policy.memory == Memory::Thread { &task.input.history } else { &[] }
+    let answers = matches!(role, RoleName::Writer | RoleName::Conversation) || !policy.closes_planning();
+    let is_shown = |turn: &&Turn| answers || turn.is_trusted();
+    let turns = task.input.history.iter().filter(|_| is_used && policy.memory == Memory::Thread);
+    turns.filter(is_shown).collect()
 }
 
 /// What a model is shown of a reply of its own that did not fit.

@@ -13,6 +13,27 @@ impl CompiledSpec {
     pub fn bounds(&self) -> Bounds {
         *self.bounds.get_or_init(|| count(self))
     }
+
+    /// Counts the most questions that any run can ask a person, those of its agents' own runs included.
+    pub fn most_questions(&self) -> u32 {
+        let (spec, policy) = (self.spec(), self.policy());
+        let drafts = most_drafts(spec);
+        let added = if policy.orchestrate == Orchestrate::EachStep { spec.limits.max_added_steps } else { 0 };
+        let steps = Count::from(spec.most_working_steps()) * drafts + Count::from(added);
+        let asks = policy.approval.steps || spec.tools.iter().any(|tool| self.may_ask(&tool.name));
+        let inner = self.agents().iter().map(|agent| match agent {
+            CompiledAgent::Role(_) => 0,
+            CompiledAgent::Spec(inner) => inner.most_questions(),
+        });
+        let nested = Count::from(inner.max().unwrap_or(0)) * Count::from(policy.step_tries.tries);
+        let plans = if policy.approval.plan { drafts } else { 0 };
+        u32::try_from(plans + steps * nested.max(asks.into())).unwrap_or(u32::MAX)
+    }
+
+    /// The most steps of one plan that a tool, an agent or a person has to do.
+    pub(crate) fn most_working_steps(&self) -> u32 {
+        self.spec().most_working_steps()
+    }
 }
 
 fn count(compiled: &CompiledSpec) -> Bounds {

@@ -286,6 +286,19 @@ impl Policy {
             && !self.approval.plan
     }
 
+    /// Whether planners are not shown what untrusted tools returned. A planner that goes on round by round works on
+    /// that, so it is shown it, and has no authority once it was.
+    pub(crate) fn closes_planning(&self) -> bool {
+        self.containment != Containment::Off && self.horizon == Horizon::Whole
+    }
+
+    /// Whether its planner is shown the earlier answers of a thread, whatever was read for them.
+    pub(crate) fn plans_from_answers(&self) -> bool {
+        self.memory == Memory::Thread
+            && self.horizon == Horizon::Next
+            && !self.intake.contains(&Intake::PreviousContext)
+    }
+
     /// Whether finished steps stay when PLAN is entered again.
     pub fn keeps_steps(&self) -> bool {
         self.horizon == Horizon::Next || self.on_replan == OnReplan::Keep

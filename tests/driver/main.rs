@@ -13,6 +13,7 @@ mod stories;
 
 mod agents;
 mod allocations;
+mod channel;
 mod doubts;
 mod durable;
 mod fixture_file;

@@ -84,8 +84,9 @@ fn plain_run_takes_few_bytes() {
         let schema = request.frame.schema.as_ref().map_or(0, |schema| schema.to_string().len());
         request.frame.system.len() + schema + request.payload.len()
     };
+    // A verdict in the closed form takes 200 of them.
     let sum: usize = model.seen().iter().map(bytes).sum();
-    assert!(sum <= 5_200, "{sum} bytes");
+    assert!(sum <= 5_400, "{sum} bytes");
 }
 
 /// How much of the first request of each turn of a chat begins like that of the turn before, in percent.

@@ -8,7 +8,7 @@ use planwright::driver::{
     Agent, MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, Run, Stopped, Threads, history,
 };
 use planwright::journal::{MemoryStore, ThreadId};
-use planwright::machine::{Input, Speaker, Turn};
+use planwright::machine::{Input, Turn};
 use planwright::spec::Memory;
 use serde_json::{Value, json};
 
@@ -79,8 +79,7 @@ fn what_was_said_before_a_thread_began_is_remembered_with_its_turns_as_far_as_th
     spec.policy.memory = Memory::Thread;
     let talk = Talk::new(echoing(spec, &script, &Calls::default()).build().unwrap());
     let mut input = Input::question("질문 0");
-    input.history =
-        (0..2 * MAX_TURNS).map(|nth| Turn { role: Speaker::User, content: format!("zuvor {nth}") }).collect();
+    input.history = (0..2 * MAX_TURNS).map(|nth| Turn::user(format!("zuvor {nth}"))).collect();
     talk.0.at(&talk.1).ask_with(&talk.2, input).unwrap();
     let mut firsts = Vec::new();
     for nth in 1..most {

@@ -30,7 +30,7 @@ fn rest() -> [Say; 3] {
 }
 
 fn followed(question: &str) -> Input {
-    let turn = |role, content: &str| Turn { role, content: content.into() };
+    let turn = |role, content: &str| Turn { role, content: content.into(), trusted: false };
     let history = vec![turn(Speaker::User, "제5조는?"), turn(Speaker::Assistant, "비밀유지입니다.")];
     Input { history, outline: vec!["제5조 (비밀유지)".into()], ..Input::question(question) }
 }

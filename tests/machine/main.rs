@@ -34,6 +34,7 @@ mod approval_expiry;
 mod approval_plan;
 mod approval_risky;
 mod broken_machines;
+mod channel;
 mod containment;
 mod contracts;
 mod cut_replies;

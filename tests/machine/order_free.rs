@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use planwright::agents;
-use planwright::machine::{Effect, Input, Speaker, State, Turn, outstanding, start, transition};
+use planwright::machine::{Effect, Input, State, Turn, outstanding, start, transition};
 use planwright::spec::{Approval, CompiledSpec, Execution, Spec, SubAgent};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -53,7 +53,7 @@ fn says(seed: u64, effect: Effect) -> Answer {
 /// Runs to the end. `pick` says which of so many open effects is answered next.
 fn run(compiled: &CompiledSpec, seed: u64, met: &Met, mut pick: impl FnMut(usize) -> usize) -> State {
     let mut input = Input::question("질문?");
-    input.history = vec![Turn { role: Speaker::User, content: "앞선 질문".into() }];
+    input.history = vec![Turn::user("앞선 질문")];
     let mut state = start(compiled, input).state;
     let plans: Vec<&str> = GRAPHS.into_iter().chain(PLANS).collect();
     loop {

@@ -112,7 +112,7 @@ fn every_kind_and_every_action_that_may_be_said_is_explained() {
 
 /// Every key that a payload may have.
 const KEYS: &str = "user_question rewritten_query constraints intent intent_confidence now history outline \
-    suggested_calls past_steps dropped_steps rejected_plan failed_steps rejected_because fix_hint rejected_answer \
+    suggested_calls past_steps dropped_steps rejected_plan step_states failed_steps rejected_because fix_hint rejected_answer \
     missing_info explored unexplored completed_teams situation_summary remaining_steps decisions task \
     input tool tool_results on_behalf_of material findings plan round rounds_left answer sources";
 const COMMON: &str = "user_question rewritten_query constraints intent intent_confidence now history";
@@ -123,7 +123,7 @@ fn payload(role: RoleName, nested: bool) -> BTreeSet<&'static str> {
         RoleName::Scope => "outline",
         RoleName::PreviousContext | RoleName::Intent => "",
         RoleName::Planner | RoleName::Replanner => {
-            "suggested_calls outline past_steps dropped_steps rejected_plan failed_steps rejected_because fix_hint \
+            "suggested_calls outline past_steps dropped_steps rejected_plan step_states failed_steps rejected_because fix_hint \
              rejected_answer missing_info reason explored unexplored"
         }
         RoleName::Orchestrator => "completed_teams situation_summary remaining_steps decisions",

@@ -6,7 +6,7 @@ use planwright::contract::ToolContract;
 use planwright::machine::Input;
 use planwright::ports::ToolError;
 use planwright::prompt::ModelRequest;
-use planwright::spec::{OnExhausted, OnStepFailure, Planner, RoleName, Spec};
+use planwright::spec::{Containment, OnExhausted, OnStepFailure, Planner, RoleName, Spec};
 use serde_json::{Value, json};
 
 use crate::stage::{Calls, accepted, answer, asked, echoing, model, plan, rejected, spec};
@@ -92,7 +92,14 @@ const RESULTS: &[&str] = &["plan", "tool_results", "user_question", "now"];
 const REJECTED: &[&str] = &["user_question", "now", "rejected_plan", "rejected_because"];
 const HINTED: &[&str] = &["user_question", "now", "rejected_plan", "rejected_because", "fix_hint"];
 
-fn replanned(hints: [&str; 2]) -> Vec<Shown> {
+/// A shipped agent whose planners are shown what was read.
+fn open(name: &str) -> Spec {
+    let mut spec = spec(name);
+    spec.policy.containment = Containment::Off;
+    spec
+}
+
+fn replanned(spec: Spec, hints: [&str; 2]) -> Vec<Shown> {
     let replies = vec![
         plan(&[("find", "하나")]),
         rejected("첫째 이유", hints[0]),
@@ -102,12 +109,12 @@ fn replanned(hints: [&str; 2]) -> Vec<Shown> {
         accepted(),
         "답".to_owned(),
     ];
-    shown_where(spec("validated"), &[], asked(QUESTION), replies)
+    shown_where(spec, &[], asked(QUESTION), replies)
 }
 
 #[test]
 fn each_role_is_shown_its_own_keys_and_no_others() {
-    let seen = replanned(["둘을 찾으세요", "셋을 찾으세요"]);
+    let seen = replanned(open("validated"), ["둘을 찾으세요", "셋을 찾으세요"]);
     let found: Vec<_> = seen.iter().map(|shown| (shown.role, shown.keys())).collect();
     let wanted = [
         (RoleName::Planner, ALWAYS.to_vec()),
@@ -137,17 +144,54 @@ fn each_role_is_shown_its_own_keys_and_no_others() {
 #[test]
 fn question_is_shown_as_it_was_asked_and_instructions_are_the_same_whatever_was_found() {
     let compiled = spec("validated").check().unwrap();
-    for Shown { role, payload, request } in replanned(["힌트", "힌트"]) {
+    for Shown { role, payload, request } in replanned(spec("validated"), ["힌트", "힌트"]) {
         assert_eq!(payload["user_question"], QUESTION, "{role}");
         assert_eq!(request.frame, *compiled.frame(role).unwrap());
         assert!(!request.frame.system.contains("서울"), "{role}");
     }
 }
 
+/// Once untrusted output was read: the plan, what became of each step, and the verdict, in no one's words but ours.
+#[test]
+fn re_planner_is_told_in_the_closed_form_what_became_of_a_plan() {
+    let plans = ["하나", "둘"].map(|input| plan(&[("calc", "1"), ("find", input)]));
+    let no = json!({"ok": false, "verdict": "incomplete", "steps": [1, 0, 1, 99], "reason": "이유", "fix_hint": ""});
+    let [first, second] = plans;
+    let replies = vec![first, no.to_string(), second, accepted(), "답".to_owned()];
+    let seen = shown_where(spec("validated"), &["find"], asked(QUESTION), replies);
+    let keys = ["user_question", "now", "rejected_plan", "step_states", "rejected_because", "fix_hint"];
+    assert_eq!((seen[2].role, seen[2].keys()), (RoleName::Replanner, keys.to_vec()));
+    let told = &seen[2].payload;
+    assert_eq!(told["rejected_plan"]["steps"][1], json!({"tool": "find", "input": "하나"}));
+    let states = json!([{"id": "step_1", "status": "completed"},
+        {"id": "step_2", "status": "failed", "failure": "http"}]);
+    assert_eq!(told["step_states"], states);
+    assert_eq!(told["rejected_because"], json!({"verdict": "incomplete", "steps": ["step_1", "step_2"]}));
+}
+
+/// What a re-planner is told to do is ours, word for word, and there is something to do about every verdict.
+#[test]
+fn advice_to_the_re_planner_is_constant() {
+    let advice = |verdict: &str| {
+        let no = json!({"ok": false, "verdict": verdict, "reason": verdict, "fix_hint": verdict}).to_string();
+        let replies = vec![plan(&[("find", "x")]), no, plan(&[("find", "y")]), accepted(), "답".to_owned()];
+        shown(spec("validated"), replies)[2].payload["fix_hint"].as_str().expect("a text").to_owned()
+    };
+    let told = ["insufficient", "wrong_subject", "incomplete", "failed"].map(advice);
+    insta::assert_debug_snapshot!(told, @r#"
+    [
+        "Too little was found: look in other places, or for other words.",
+        "What was found is about something else: name the subject more exactly, or ask another tool.",
+        "A part was found: plan a step of its own for each part of the question that has none.",
+        "Plan another way to what the failed step was for.",
+    ]
+    "#);
+}
+
 #[test]
 fn planner_plans_again_without_a_hint_where_there_is_none() {
     for none in ["", "  \n"] {
-        let seen = replanned([none, "셋을 찾으세요"]);
+        let seen = replanned(open("validated"), [none, "셋을 찾으세요"]);
         assert_eq!((seen[2].role, seen[4].role), (RoleName::Planner, RoleName::Replanner));
         assert_eq!(seen[2].payload["rejected_because"], "첫째 이유");
         assert_eq!(seen[2].keys(), REJECTED);
@@ -156,7 +200,7 @@ fn planner_plans_again_without_a_hint_where_there_is_none() {
 
 #[test]
 fn planner_gets_the_hint_where_the_agent_has_no_replanner() {
-    let mut spec = spec("validated");
+    let mut spec = open("validated");
     spec.roles.remove(&RoleName::Replanner);
     let seen = shown(spec, vec![plan(&[]), rejected("이유", "힌트"), plan(&[]), accepted(), "답".to_owned()]);
     assert_eq!((seen[2].role, seen[2].keys()), (RoleName::Planner, HINTED.to_vec()));
@@ -199,7 +243,7 @@ fn results_are_records_with_status_and_trust() {
 
 #[test]
 fn re_planner_is_shown_the_failed_steps_and_no_others() {
-    let mut spec = spec("validated");
+    let mut spec = open("validated");
     spec.policy.on_step_failure = OnStepFailure::Replan;
     let steps = plan(&[("find", "x"), ("calc", "y"), ("find", "z")]);
     let replies = vec![steps, plan(&[]), accepted(), "답".into()];

@@ -6,7 +6,7 @@ use planwright::agents;
 use planwright::journal::{Header, JOURNAL_FORMAT, Record, fold};
 use planwright::machine::explore::{self, Key};
 use planwright::machine::{
-    Effect, EffectId, EffectKind, Event, Input, ModelReply, Speaker, State, Step, ToolOutcome, Turn, admit,
+    Effect, EffectId, EffectKind, Event, Input, ModelReply, State, Step, ToolOutcome, Turn, admit,
     outstanding, start, transition,
 };
 use planwright::spec::{
@@ -119,7 +119,7 @@ pub struct Played {
 pub fn play(compiled: &CompiledSpec, spec: &Spec, moves: &[Move], plans: &[&str]) -> Played {
     let mut input = Input::question("질문?");
     if compiled.policy().memory == Memory::Thread {
-        input.history = vec![Turn { role: Speaker::User, content: "앞선 질문".into() }];
+        input.history = vec![Turn::user("앞선 질문")];
     }
     let header = Header {
         format: JOURNAL_FORMAT,

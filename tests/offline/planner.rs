@@ -138,6 +138,20 @@ fn a_rejected_plan_is_followed_by_single_words_then_other_tools() {
     check_again("wiki", "서울의 인구는?", &["wiki: 서울 인구"], "", &["wiki: 서울", "wiki: 인구"]);
 }
 
+/// A verdict in the closed form has no words to look for: what to look for comes from the question.
+#[test]
+fn a_plan_is_made_anew_from_the_question_where_the_verdict_is_closed() {
+    let payload = json!({
+        "user_question": "How does the journal survive a crash?",
+        "rejected_plan": {"goal": "g", "steps": [{"tool": "docs", "input": "journal survive crash"}]},
+        "step_states": [{"id": "step_1", "status": "completed"}],
+        "rejected_because": {"verdict": "wrong_subject", "steps": ["step_1"]},
+        "fix_hint": "What was found is about something else: name the \"subject\" more exactly.",
+    });
+    let found = steps(&shipped("docs calc"), RoleName::Replanner, &payload);
+    assert_eq!(found, ["docs: journal", "docs: survive", "docs: crash"]);
+}
+
 #[test]
 fn a_hint_is_looked_for_in_tools_that_touch_nothing_outside_only() {
     let (question, hint) = ("What is a journal?", "look for \"append-only log\" instead");

@@ -39,7 +39,17 @@ pub fn result_text(state: &State) -> Option<String> {
             if state.input().is_korean() { "실행이 중단되었습니다" } else { "The run was stopped" };
         format!("{said}: {why}")
     };
-    state.answer().map(str::to_owned).or_else(|| state.error().map(stopped))
+    let answer = || state.answer().map(|answer| with_objection(answer, state));
+    answer().or_else(|| state.error().map(stopped))
+}
+
+/// An answer with what the validator said against it, if it stands all the same.
+fn with_objection(answer: &str, state: &State) -> String {
+    let said = match state.input().is_korean() {
+        true => "이 답은 검증을 통과하지 못했습니다",
+        false => "This answer was not accepted when it was checked",
+    };
+    state.objection().map_or_else(|| answer.to_owned(), |reason| format!("{answer}\n\n({said}: {reason})"))
 }
 
 /// A drift of a replay in `--json`.
@@ -96,6 +106,7 @@ impl RunInfo<'_> {
         let state = last_state(result);
         Some(json!({
             "answer": state.and_then(State::answer),
+            "objection": state.and_then(State::objection),
             "result": state.and_then(result_text),
             "report": state.and_then(|state| report_text(self.prepared.agent.compiled(), state)),
             "error": state.and_then(State::error),
@@ -127,7 +138,8 @@ impl RunInfo<'_> {
     /// The answer for people: after the work, where the answer alone only says how each step stands.
     pub fn answer_text(&self, state: &State) -> Option<String> {
         let (answer, report) = (state.answer()?, report_text(self.prepared.agent.compiled(), state));
-        Some(report.map_or_else(|| answer.to_owned(), |report| format!("{report}\n\n{answer}")))
+        let answer = with_objection(answer, state);
+        Some(report.map_or_else(|| answer.clone(), |report| format!("{report}\n\n{answer}")))
     }
 
     fn has_prices(&self) -> bool {

@@ -14,7 +14,9 @@ use crate::screen::while_waiting;
 use crate::{out, text};
 use planwright::agents;
 use planwright::journal::Fixture;
-use planwright::machine::explore::{Check, Real, Report, dot, explore_with, mermaid, reachable, sketch};
+use planwright::machine::explore::{
+    Channel, Check, Real, Report, dot, explore_with, mermaid, reachable, sketch,
+};
 use planwright::spec::CompiledSpec;
 use planwright_app::{AgentLine, Class, Error, Result, load_spec, read_text, spec_source};
 
@@ -80,6 +82,8 @@ fn report_lines(agent: &str, report: &Report) -> Vec<String> {
     let rows = rows.map(|(name, bound, longest)| [name.to_owned(), bound.to_string(), longest.to_string()]);
     lines.extend(text::table(["bounds", "of the spec", "longest path explored"], rows, None));
     lines.push(String::new());
+    lines.extend(channel_lines(&report.channel));
+    lines.push(String::new());
     let rows = report.checks.iter().map(|check| {
         let holds = match (check.violations.is_empty(), check.is_about_the_walk()) {
             (true, _) if report.whole => "holds",
@@ -99,6 +103,35 @@ fn report_lines(agent: &str, report: &Report) -> Vec<String> {
     lines
 }
 
+/// What can happen once untrusted output was read.
+fn channel_lines(channel: &Channel) -> Vec<String> {
+    let list = |tools: &[String]| match tools {
+        [] => "none".to_owned(),
+        tools => text::line(&tools.join(", ")),
+    };
+    let told = match (channel.shows_results, channel.bits_per_replan) {
+        (true, _) => "all of it".to_owned(),
+        (false, Some(bits)) => format!("at most {bits} bits of it per replan"),
+        (false, None) => "nothing: no plan follows".to_owned(),
+    };
+    let decision = channel.bits_per_decision.map(|bits| {
+        ["the orchestrator is told".to_owned(), format!("at most {bits} bits of it per decision")]
+    });
+    let rows = [
+        ["the planner is told".to_owned(), told],
+        ["a person is asked at most".to_owned(), text::count(channel.most_questions.into(), "question")],
+        ["run unasked, with any input".to_owned(), list(&channel.any_input)],
+        ["run unasked, as planned before".to_owned(), list(&channel.planned_before)],
+        ["run with a person's yes alone".to_owned(), list(&channel.asked)],
+    ];
+    let [planner, rest @ ..] = rows;
+    text::table(
+        ["once untrusted output was read", ""],
+        [planner].into_iter().chain(decision).chain(rest),
+        None,
+    )
+}
+
 fn report_json(agent: &str, report: &Report) -> Value {
     let check = |check: &Check| {
         json!({
@@ -108,7 +141,7 @@ fn report_json(agent: &str, report: &Report) -> Value {
     };
     json!({
         "agent": agent, "states": report.states, "edges": report.edges,
-        "bounds": report.bounds, "longest": report.longest, "explored_as": report.explored_as,
+        "bounds": report.bounds, "longest": report.longest, "channel": report.channel, "explored_as": report.explored_as,
         "whole": report.whole, "undecided": report.undecided(),
         "checks": report.checks.iter().map(check).collect::<Value>(),
     })

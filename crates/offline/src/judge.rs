@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::evidence::Evidence;
-use super::payload::Payload;
+use super::payload::{Payload, str_of};
 use super::planner::CALC;
 use super::question::Question;
 use super::reading::Pick;
@@ -11,7 +11,7 @@ use super::results::{Failure, Passage, Results};
 use super::talk::{articles, paragraph, small_talk};
 use super::terms::{Term, Vocabulary};
 use super::text::{clean, line};
-use planwright::contract::Verdict;
+use planwright::contract::{Shortfall, Verdict};
 use planwright::spec::RequestFrame;
 
 const MAX_NAMED: usize = 6;
@@ -28,10 +28,20 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Value {
     };
     let sufficient = |schema: &Value| schema.pointer("/properties/sufficient").is_some();
     if !frame.schema.as_ref().is_some_and(sufficient) {
-        return json!({"ok": verdict.ok, "reason": verdict.reason, "fix_hint": verdict.fix_hint});
+        return say(verdict, payload.results);
     }
     let missing = if verdict.ok { String::new() } else { missing_info(&question, &verdict, payload) };
     json!({"sufficient": verdict.ok, "missing_info": missing, "reason": verdict.reason})
+}
+
+/// The verdict, with the steps that failed where they are why.
+fn say(verdict: Verdict, results: &[Value]) -> Value {
+    let failed = results.iter().filter(|record| str_of(record, "status") == "failed");
+    let steps = failed.filter_map(|record| record.get("step_index"));
+    let steps: Vec<&Value> = steps.filter(|_| verdict.verdict == Some(Shortfall::Failed)).collect();
+    let Verdict { ok, verdict, reason, fix_hint, .. } = verdict;
+    let verdict = verdict.map_or(json!("sufficient"), |what| json!(what));
+    json!({"ok": ok, "verdict": verdict, "steps": steps, "reason": reason, "fix_hint": fix_hint})
 }
 
 /// The unread part of the material that the question names, else the words that were not found.
@@ -63,19 +73,20 @@ fn judge_answer(question: &Question, answer: &str) -> Verdict {
     let fix_hint = question.tell("write_about", &quote(question, terms));
     // A decline says by itself what was not found.
     let reason = if declines { line(&answer, MAX_NEAREST) } else { question.say(key).to_owned() };
-    Verdict { ok: false, reason, fix_hint }
+    let what = if speaks { Shortfall::Insufficient } else { Shortfall::WrongSubject };
+    Verdict { verdict: Some(what), reason, fix_hint, ..Verdict::default() }
 }
 
 pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
     let evidence = Evidence::find(question, &results.passages);
     if let Some(key) = question.declined.filter(|_| evidence.picks.is_empty()) {
-        return rejected(question, question.say(key).to_owned(), &[]);
+        return rejected(question, results, question.say(key).to_owned(), &[]);
     }
     if !question.expressions.is_empty() && results.calculations.is_empty() {
         let reason = question.say("the_calculation_has_no_result");
         let why = results.failures.iter().find(|failure| failure.tool == CALC && !failure.why.is_empty());
         let reason = why.map_or_else(|| reason.to_owned(), |failure| format!("{reason}: {}", failure.why));
-        return rejected(question, reason, &question.terms());
+        return rejected(question, results, reason, &question.terms());
     }
     if question.insisted().next().is_none() {
         // It names nothing to look for, beside what was calculated.
@@ -83,20 +94,36 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
             _ if !results.calculations.is_empty() => "the_calculation_has_a_result",
             _ if !results.passages.is_empty() => "there_are_results",
             _ if !results.failures.is_empty() || results.asked => {
-                return rejected(question, say_nothing_found(question, results, &Evidence::default()), &[]);
+                return rejected(
+                    question,
+                    results,
+                    say_nothing_found(question, results, &Evidence::default()),
+                    &[],
+                );
             }
             _ if small_talk(&question.text).is_some() => "nothing_to_look_for",
             _ => {
                 let reason = question.say("nothing_to_look_for_or_calculate").to_owned();
                 // A hint in words of its own would be looked for.
                 let named = format!("\"{}\"", line(&question.text, 80));
-                return Verdict { ok: false, reason, fix_hint: question.tell("look_for_one_by_one", &named) };
+                let fix_hint = question.tell("look_for_one_by_one", &named);
+                return Verdict {
+                    verdict: Some(what_is_wrong(results)),
+                    reason,
+                    fix_hint,
+                    ..Verdict::default()
+                };
             }
         };
         return accepted(question.say(key));
     }
     if evidence.picks.is_empty() {
-        return rejected(question, say_nothing_found(question, results, &evidence), &evidence.lacking);
+        return rejected(
+            question,
+            results,
+            say_nothing_found(question, results, &evidence),
+            &evidence.lacking,
+        );
     }
     let mut reason = question.tell("results_speak_of", &quote(question, evidence.found));
     if !evidence.lacking.is_empty() {
@@ -106,13 +133,23 @@ pub(super) fn judge(question: &Question, results: &Results) -> Verdict {
 }
 
 fn accepted(reason: &str) -> Verdict {
-    Verdict { ok: true, reason: reason.to_owned(), fix_hint: String::new() }
+    Verdict { ok: true, reason: reason.to_owned(), ..Verdict::default() }
 }
 
-fn rejected(question: &Question, reason: String, missing: &[&Term]) -> Verdict {
+/// What is wrong with results that are not enough.
+fn what_is_wrong(results: &Results) -> Shortfall {
+    match (results.passages.is_empty(), results.failures.is_empty()) {
+        (true, false) => Shortfall::Failed,
+        (true, true) => Shortfall::Insufficient,
+        (false, _) => Shortfall::WrongSubject,
+    }
+}
+
+fn rejected(question: &Question, results: &Results, reason: String, missing: &[&Term]) -> Verdict {
     let named = quote(question, missing.iter().copied());
     let key = if missing.is_empty() { "use_another_tool" } else { "look_for_one_by_one" };
-    Verdict { ok: false, reason, fix_hint: question.tell(key, &named) }
+    let (verdict, fix_hint) = (Some(what_is_wrong(results)), question.tell(key, &named));
+    Verdict { verdict, reason, fix_hint, ..Verdict::default() }
 }
 
 /// That nothing was found and about what, or why; and what is nearest.

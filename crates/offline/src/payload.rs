@@ -49,8 +49,11 @@ impl<'a> Payload<'a> {
             Value::Object(plan) => Some(rejected(plan)),
             other => return Err(mismatch(".rejected_plan", "an object", other)),
         };
-        let hint = text("fix_hint")?.filter(|hint| !hint.trim().is_empty());
-        let hint = hint.or(text("rejected_because")?).unwrap_or_default();
+        // A verdict in the closed form: its advice is always the same, and has no words to look for.
+        let closed = field("rejected_because").is_object();
+        let hint = text("fix_hint")?.filter(|hint| !hint.trim().is_empty() && !closed);
+        let because = if closed { None } else { text("rejected_because")? };
+        let hint = hint.or(because).unwrap_or_default();
         Ok(Payload { question, results, rejected, hint, repair: !field("repair").is_null(), fields })
     }
 

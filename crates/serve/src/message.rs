@@ -60,7 +60,7 @@ pub(crate) fn split(messages: &[Message]) -> Result<(String, Vec<Turn>)> {
             Problem::new(Kind::Input, problem).hint("the agents read no pictures, sounds and files")
         })?;
         if !content.trim().is_empty() {
-            said.push(Turn { role, content });
+            said.push(Turn { role, content, trusted: false });
         }
     }
     let question = said.iter().rposition(|turn| turn.role == Speaker::User);

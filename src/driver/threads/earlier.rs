@@ -3,7 +3,7 @@
 //! **Invariant:** what is remembered is bounded, in turns and in bytes.
 
 use crate::journal::{Asked, Record, RunStatus, Store, StoreError, ThreadId, fold};
-use crate::machine::{Event, Speaker, Turn};
+use crate::machine::{Event, Turn};
 
 /// Most turns, question and answer together, that a thread remembers. The oldest go first, five at a time.
 pub const MAX_TURNS: usize = 20;
@@ -81,7 +81,8 @@ pub fn history_until(
     thread: &ThreadId,
     turns: u32,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    look_back(store, thread, turns).map(|(said, _)| said)
+    let (said, _) = look_back(store, thread, turns)?;
+    Ok(said.into_iter().map(|(question, answer, _)| (question, answer)).collect())
 }
 
 /// What a turn that comes next remembers: the turns and, as long as none of them is forgotten and there is room, the
@@ -97,15 +98,15 @@ pub(super) fn remember(store: &dyn Store, thread: &ThreadId) -> Result<Vec<Turn>
             remembered.drain(..remembered.len().min(2 * FORGOTTEN as usize));
         }
     }
-    for (question, answer) in said {
-        remembered.push(Turn { role: Speaker::User, content: question });
-        remembered.push(Turn { role: Speaker::Assistant, content: answer });
+    for (question, answer, trusted) in said {
+        remembered.push(Turn::user(question));
+        remembered.push(Turn { trusted, ..Turn::assistant(answer) });
     }
     Ok(remembered)
 }
 
-/// Questions with their answers, oldest first.
-type Said = Vec<(String, String)>;
+/// Questions with their answers, and whether nothing untrusted was read for them, oldest first.
+type Said = Vec<(String, String, bool)>;
 
 /// The history before a turn, and how many bytes there is room for besides if it goes back to the first.
 fn look_back(store: &dyn Store, thread: &ThreadId, turns: u32) -> Result<(Said, Option<usize>), StoreError> {
@@ -114,7 +115,8 @@ fn look_back(store: &dyn Store, thread: &ThreadId, turns: u32) -> Result<(Said, 
     for turn in (first..turns).rev() {
         let folded = fold(store.records(thread, turn)?)?;
         let RunStatus::Done { answer } = RunStatus::of(&folded) else { continue };
-        let said = (shorten(folded.state.task.input.question), shorten(answer));
+        let trusted = !folded.state.task.answers_from_untrusted();
+        let said = (shorten(folded.state.task.input.question), shorten(answer), trusted);
         bytes += said.0.len() + said.1.len();
         if bytes > MAX_HISTORY_BYTES {
             // The rest of these five goes with it, unless that is most of what there is.

@@ -14,7 +14,9 @@ use crate::machine::{
     Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step, WriteReason,
     admit, outstanding, transition,
 };
-use crate::spec::{Bounds, CompiledSpec, Horizon, OnExhausted, RoleName, Validate, ValidateAt, Write};
+use crate::spec::{
+    Bounds, CompiledSpec, Containment, Horizon, OnExhausted, RoleName, Validate, ValidateAt, Write,
+};
 
 /// Violations kept of one invariant; more would only repeat them.
 const MAX_VIOLATIONS: usize = 10;
@@ -214,10 +216,15 @@ impl<'a> Checks<'a> {
             self.claim("replans", sends_back && left, || format!("back to PLAN by {taken:?}"));
         } else if sends_back {
             let code = after.error().map(|error| error.code);
+            // One that read what is untrusted takes no finished answer away.
+            let stands = before.task.tainted && policy.containment != Containment::Off;
             let ended = match (policy.on_exhausted, taken.exit) {
                 (_, Exit::Declined) => code == Some(ErrorCode::Rejected),
-                (OnExhausted::Write, Exit::Rejected) if policy.validate_at == ValidateAt::Answer => {
-                    taken.to == PhaseName::Done
+                (on_exhausted, Exit::Rejected)
+                    if policy.validate_at == ValidateAt::Answer
+                        && (on_exhausted == OnExhausted::Write || stands) =>
+                {
+                    taken.to == PhaseName::Done && after.objection().is_some()
                 }
                 (OnExhausted::Write, _) => taken.to == PhaseName::Write,
                 (_, Exit::Rejected) => code == Some(ErrorCode::ValidationFailedMaxReplans),

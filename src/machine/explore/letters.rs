@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::CANARY;
 use super::replies::replies;
 use super::sample::sample;
-use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep};
+use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, Trust};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
     ToolOutcome, Usage, local, outstanding,
@@ -59,10 +60,13 @@ fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &
     let mut add = |name: &str, event, fits| letters.push(Letter { name: name.into(), event, fits });
     match asked {
         Effect::CallTool { step, .. } => {
-            let failed = ToolOutcome::Failed { kind: "timeout".into(), message: "…".into() };
             let tool = state.task.planned(step).and_then(|planned| compiled.tool(&planned.tool));
+            let trusted = tool.is_some_and(|tool| tool.trust == Trust::Trusted);
+            let mark = if trusted { "" } else { CANARY };
+            let failed =
+                ToolOutcome::Failed { kind: format!("timeout{mark}"), message: format!("…{mark}") };
             let data = tool.and_then(|tool| tool.output.as_ref()).map(|output| Box::new(sample(output)));
-            let outcome = ToolOutcome::Returned { output: "found".into(), sources: Vec::new(), data };
+            let outcome = ToolOutcome::Returned { output: format!("found{mark}"), sources: Vec::new(), data };
             add("step returned", Event::ToolReturned { effect, outcome }, true);
             add("step failed", Event::ToolReturned { effect, outcome: failed }, true);
         }
@@ -82,7 +86,7 @@ fn add_answers(compiled: &CompiledSpec, state: &State, asked: Effect, letters: &
             for class in FailureClass::ALL {
                 let text = if class == FailureClass::Length { "an answ".into() } else { String::new() };
                 let (usage, model) = (USAGE, model.clone());
-                let failure = ModelFailure { text, usage, model, ..ModelFailure::new(class, "…") };
+                let failure = ModelFailure { text, usage, model, ..ModelFailure::new(class, CANARY) };
                 add(&format!("{role}: {class}"), Event::ModelFailed { effect, failure }, true);
             }
         }

@@ -5,6 +5,7 @@
 //! call counters. From the walk come the proof of the invariants ([`Check`]), the longest run
 //! ([`Report::longest`]) and the picture ([`mermaid`]), so that picture, proof and code cannot disagree.
 
+mod channel;
 mod check;
 mod claims;
 mod key;
@@ -16,6 +17,7 @@ mod seen;
 mod spent;
 mod walk;
 
+pub use channel::Channel;
 #[doc(hidden)]
 pub use check::Machine;
 #[doc(hidden)]
@@ -37,6 +39,15 @@ pub const MOST_STATES: usize = 50_000;
 
 /// Replies are explored as if the limit were this, so that one over it stays small.
 const MOST_REPLY_BYTES: u32 = 4_096;
+
+/// Stands in every letter where text stands that whoever wrote what a run reads may have chosen: outputs and
+/// failures of untrusted tools, verdicts, decisions, agents' replies, earlier answers.
+#[doc(hidden)]
+pub const CANARY: &str = "☣";
+
+/// The earlier answer in a walk of an agent that is not shown it before it writes.
+#[doc(hidden)]
+pub const EARLIER_ANSWER: &str = "☣ earlier";
 
 /// The machine that this crate runs.
 #[doc(hidden)]
@@ -71,7 +82,8 @@ pub fn explore_with(machine: &dyn Machine, compiled: &CompiledSpec, most_states:
     if let Some(nesting) = nesting(compiled.spec()) {
         report.add(walk(machine, &compile(nesting), most_states, true));
     }
-    Report { explored_as, bounds: compiled.bounds(), ..report }
+    let channel = Channel::of(compiled);
+    Report { explored_as, bounds: compiled.bounds(), channel, ..report }
 }
 
 /// A spec with the smallest numbers in which whole agents do steps in runs of their own; those that do steps

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::CANARY;
 use super::key::{MOST_LINES, dropped_write, may_be_called_again};
 use super::sample::{fresh_input, sample};
 use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate};
@@ -38,11 +39,13 @@ pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) ->
         RoleName::Writer if *compiled.form() != AnswerForm::Text => {
             let answer = match compiled.form() {
                 AnswerForm::Schema(schema) => sample(schema),
-                _ => json!({"final": "an answer"}),
+                _ => json!({"final": format!("an answer{CANARY}")}),
             };
             vec![text("answer", answer), text("no answer", json!({"final": 7}).to_string() + "{")]
         }
-        RoleName::Writer | RoleName::Conversation | RoleName::Agent => vec![text("answer", "an answer")],
+        RoleName::Writer | RoleName::Conversation | RoleName::Agent => {
+            vec![text("answer", format!("an answer{CANARY}"))]
+        }
     };
     let too_large = "x".repeat(compiled.max_reply_bytes() + 1);
     replies.extend([text("empty reply", ""), text("reply too large", too_large)]);
@@ -71,12 +74,14 @@ fn intents(compiled: &CompiledSpec) -> Replies {
 
 fn verdicts(form: Validate) -> Replies {
     let verdict = |ok: bool, hint: &str| match form {
-        Validate::Off | Validate::Verdict => json!({"ok": ok, "reason": "…", "fix_hint": hint}),
-        Validate::Sufficiency => json!({"sufficient": ok, "reason": "…", "missing_info": hint}),
+        Validate::Off | Validate::Verdict => {
+            json!({"ok": ok, "verdict": "failed", "steps": [0, 99], "reason": CANARY, "fix_hint": hint})
+        }
+        Validate::Sufficiency => json!({"sufficient": ok, "reason": CANARY, "missing_info": hint}),
     };
     vec![
         text("accepted", verdict(true, "")),
-        text("rejected with a hint", verdict(false, "look elsewhere")),
+        text("rejected with a hint", verdict(false, &format!("look elsewhere{CANARY}"))),
         text("rejected without a hint", verdict(false, " ")),
         text("no verdict", json!({"ok": "yes", "sufficient": "yes"})),
     ]
@@ -87,11 +92,11 @@ fn decisions(compiled: &CompiledSpec) -> Replies {
     let (first, last) = (name(compiled.plan().agents().first()), name(compiled.plan().agents().last()));
     let both = |primary: &str, supporting: &str| {
         let needed = json!({"primary_agent": primary, "supporting_agent": supporting});
-        json!({"action": "collaborate", "collaboration_needed": needed})
+        json!({"action": "collaborate", "reasoning": CANARY, "collaboration_needed": needed})
     };
     vec![
-        text("continue", json!({"action": "continue"})),
-        text("add an agent", json!({"action": "add_agent", "next_agent": first})),
+        text("continue", json!({"action": "continue", "reasoning": CANARY})),
+        text("add an agent", json!({"action": "add_agent", "reasoning": CANARY, "next_agent": first})),
         text("add nobody", json!({"action": "add_agent"})),
         text("skip the rest", json!({"action": "skip_remaining"})),
         text("collaborate", both(&last, &first)),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
+use super::channel::Channel;
 use super::key::Key;
 use crate::machine::{Concern, Effect, HumanAnswer, Move, PhaseName, Step, TraceLine};
 use crate::spec::Bounds;
@@ -40,6 +41,8 @@ pub struct Report {
     pub bounds: Bounds,
     /// The longest paths of the graph that was walked.
     pub longest: Bounds,
+    /// What can happen once untrusted output was read.
+    pub channel: Channel,
     /// What was checked, invariant by invariant.
     pub checks: Vec<Check>,
     /// Whether every reachable state was walked.

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use super::EARLIER_ANSWER;
+use super::channel::Channel;
 use super::check::{Checks, Edge, Machine, Outcome};
 use super::key::{Key, key, line_key};
 use super::letters::{Letter, letters, strays};
 use super::report::{Report, Taken, taken};
 use super::spent::Spent;
-use crate::machine::{Counters, Effect, Event, Input, Refused, Speaker, State, Step, TraceLine, Turn};
+use crate::machine::{Counters, Effect, Event, Input, Refused, State, Step, TraceLine, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
 
 /// How many concrete states stand for one abstract state, and must do the same.
@@ -35,7 +37,10 @@ pub(super) fn walk(
     let mut input = Input::question("…");
     // With an earlier turn, so that what is asked only then is asked.
     if compiled.policy().memory == Memory::Thread {
-        input.history = vec![Turn { role: Speaker::User, content: "…".into() }];
+        input.history = vec![Turn::user("…")];
+        // One whose planner is shown the answer begins tainted, and would be walked in no other way.
+        let answer = (!compiled.policy().plans_from_answers()).then(|| Turn::assistant(EARLIER_ANSWER));
+        input.history.extend(answer);
     }
     let begun = crate::machine::start(compiled, input);
     let first = count_calls(&begun);
@@ -211,6 +216,7 @@ impl Walk<'_> {
             states: edges.len(),
             edges: edges.iter().map(BTreeSet::len).sum(),
             bounds: self.compiled.bounds(),
+            channel: Channel::of(self.compiled),
             longest: longest.unwrap_or(unbounded),
             checks: self.checks.finish(),
             whole,

@@ -18,8 +18,12 @@ impl Run<'_> {
         if !verdict.ok {
             let judges_answer = policy.validate_at == ValidateAt::Answer;
             let answer = self.task.artifacts.final_answer.take_if(|_| judges_answer);
-            let Verdict { reason, fix_hint, .. } = verdict.clone();
-            self.task.feedback = Some(Feedback { reason, fix_hint, answer, ..Feedback::default() });
+            let Verdict { reason, fix_hint, verdict: what, steps, .. } = verdict.clone();
+            // Positions of the plan's own steps, each once: nothing else can be said with them.
+            let known = self.task.progress.iter().flat_map(|progress| 0..progress.steps.len() as u32);
+            let about = known.filter(|at| steps.contains(at)).collect();
+            let judged = Some((what.unwrap_or_default(), about));
+            self.task.feedback = Some(Feedback { reason, fix_hint, judged, answer, ..Feedback::default() });
         }
         // A conversation that goes on is told why.
         self.task.current().verdict = (policy.horizon == Horizon::Next).then(|| Box::new(verdict.clone()));

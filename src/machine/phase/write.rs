@@ -5,7 +5,7 @@ use crate::contract::PlanStep;
 use crate::machine::awaits::writer;
 use crate::machine::route::Exit;
 use crate::machine::run::Run;
-use crate::machine::state::{Feedback, Progress, StepRun, Task, Writing};
+use crate::machine::state::{Progress, StepRun, Task, Writing};
 use crate::machine::vocabulary::{ErrorCode, TraceLine, WriteReason};
 use crate::spec::{RoleName, ValidateAt, Write};
 
@@ -49,8 +49,8 @@ impl Run<'_> {
     fn send_back(&mut self) {
         let reason = no_answer(WriteReason::JudgedAfterwards, &self.task);
         self.line(TraceLine::Write { ok: false, final_chars: None, error: Some(reason.clone()) });
-        let fix_hint = "Plan another way to a last step that gives the answer.".to_owned();
-        self.task.feedback = Some(Feedback { reason, fix_hint, step_failed: true, ..Feedback::default() });
+        let hint = "Plan another way to a last step that gives the answer.";
+        self.task.feedback = Some(self.task.step_feedback(reason, hint));
         self.leave(Exit::StepFailed);
     }
 }

@@ -77,6 +77,27 @@ pub struct Turn {
     pub role: Speaker,
     /// What they said.
     pub content: String,
+    /// Of an answer: whether nothing untrusted had been read for it. One that is not is kept from the roles that a
+    /// plan rests on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
+}
+
+impl Turn {
+    /// What the person said who asks.
+    pub fn user(content: impl Into<String>) -> Self {
+        Turn { role: Speaker::User, content: content.into(), trusted: false }
+    }
+
+    /// What an agent answered, which may have read what is untrusted.
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Turn { role: Speaker::Assistant, content: content.into(), trusted: false }
+    }
+
+    /// Whether no untrusted text can be in it: the person's own words, or an answer without any.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.trusted || self.role == Speaker::User
+    }
 }
 
 /// Who speaks in a thread.

@@ -14,7 +14,7 @@ mod writes;
 pub(crate) use authority::literal_template;
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
-pub(crate) use steps::{LEFT_OUT, REJECTED};
+pub(crate) use steps::{FAILURE_KINDS, LEFT_OUT, MOST_COUNTED, REJECTED};
 pub use steps::{Progress, StepFailure, StepOutput, StepRun, Writes};
 pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub use view::{PlanView, StepRecord};

@@ -206,7 +206,51 @@ pub(crate) const LEFT_OUT: &str = "left_out";
 /// The kind of a call that was not made, because its tool or its arguments are none that may be.
 pub(super) const REFUSED_CALL: &str = "call";
 
+/// The kinds of failure that a planner may be told after untrusted output was read. A tool's own word is `other`.
+pub(crate) const FAILURE_KINDS: [&str; 32] = [
+    "agent",
+    "ambiguous",
+    "argument_untrusted",
+    "authority_missing",
+    "authority_spent",
+    "bad_request",
+    "connection",
+    "content_filter",
+    "context_length",
+    "dependency",
+    "egress_untrusted",
+    "http",
+    "input",
+    "internal",
+    "length",
+    "limit",
+    "not_found",
+    "nothing_found",
+    "other",
+    "panic",
+    "plan_tainted_write",
+    "question_limit",
+    "reference_type",
+    "refusal",
+    "reply",
+    "resources",
+    "response",
+    "timeout",
+    "too_large",
+    LEFT_OUT,
+    REFUSED_CALL,
+    REJECTED,
+];
+
+/// Up to how many an orchestrator is told the number of results that it is not shown.
+pub(crate) const MOST_COUNTED: usize = 5;
+
 impl StepFailure {
+    /// The kind, if it is one of [`FAILURE_KINDS`], else `other`.
+    pub(crate) fn known_kind(&self) -> &'static str {
+        FAILURE_KINDS.into_iter().find(|kind| *kind == self.kind).unwrap_or("other")
+    }
+
     pub(crate) fn new(kind: impl Into<Cow<'static, str>>, message: impl fmt::Display) -> Self {
         let kind = kind.into();
         let shown = format!("ERROR: {kind}: {message}");
@@ -243,6 +287,11 @@ impl StepRun {
             },
             _ => return None,
         })
+    }
+
+    /// The kind of failure that a planner may be told, if it failed.
+    pub(crate) fn failure_kind(&self) -> Option<&'static str> {
+        if let StepRun::Failed { failure, .. } = self { Some(failure.known_kind()) } else { None }
     }
 
     /// The output as data.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::authority::Authority;
-use super::input::Input;
+use super::input::{Input, Turn};
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun, Writes};
-use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Source, Verdict};
+use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Shortfall, Source, Verdict};
 use crate::machine::vocabulary::{Counters, Failure, PhaseName, RunError, TraceLine, Usage};
-use crate::spec::RoleName;
+use crate::spec::{Policy, RoleName};
 
 /// A run at one moment. It serialises whole: written, read and stepped is the same as stepped. One that
 /// is read is checked, so that no file can make the machine panic.
@@ -57,6 +57,12 @@ impl State {
     /// The answer as far as it is written; final in DONE.
     pub fn answer(&self) -> Option<&str> {
         self.task.artifacts.final_answer.as_deref()
+    }
+
+    /// What the validator said against the answer, if it rejected it for the last time and it stands all the same.
+    pub fn objection(&self) -> Option<&str> {
+        let feedback = self.task.feedback.as_ref().filter(|_| self.phase == Phase::Done)?;
+        feedback.judged.as_ref().filter(|_| !feedback.step_failed).map(|_| &*feedback.reason)
     }
 
     /// The error that ended the run.
@@ -232,10 +238,28 @@ impl Task {
         })
     }
 
+    /// What a plan is sent back with because of its failed steps.
+    pub(crate) fn step_feedback(&self, reason: String, hint: &str) -> Feedback {
+        let failed = self.drafted().filter(|(.., run)| run.has_failed());
+        let judged = Some((Shortfall::Failed, failed.map(|(at, ..)| at as u32).collect()));
+        Feedback { reason, fix_hint: hint.to_owned(), judged, step_failed: true, ..Feedback::default() }
+    }
+
     /// The question as tools should see it: rewritten to stand alone, where intake did so.
     pub(crate) fn query(&self) -> &str {
         let intent = self.understanding.intent.as_ref();
         intent.and_then(|intent| intent.rewritten_query.as_deref()).unwrap_or(&self.input.question)
+    }
+
+    /// Whether the planning roles (planner, re-planner, orchestrator) are told in a closed form what became of the
+    /// steps: no word of what a tool returned, nor of a model that read it.
+    pub(crate) fn is_closed(&self, policy: &Policy) -> bool {
+        self.tainted && policy.closes_planning()
+    }
+
+    /// Whether the answer may rest on what is untrusted: a tool's output, or an earlier answer that rests on one.
+    pub(crate) fn answers_from_untrusted(&self) -> bool {
+        self.tainted || !self.input.history.iter().all(Turn::is_trusted)
     }
 
     /// The draft being made or carried out.
@@ -296,6 +320,9 @@ pub struct Feedback {
     pub(crate) reason: String,
     /// What the next plan should do differently.
     pub(crate) fix_hint: String,
+    /// What is wrong, and the positions of the steps that it is about; `None` of what a person said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) judged: Option<(Shortfall, Vec<u32>)>,
     pub(crate) step_failed: bool,
     /// The steps of that plan that had not begun, where what had begun is kept.
     pub(crate) dropped: Vec<PlanStep>,

@@ -35,8 +35,13 @@ fn recorded_runs_of_research_team_end_as_they_should_with_their_calls() {
     replays(RESEARCH_TEAM, "accepted", 5, 2, Done("같은 집이라면 히트펌프가 덜 듭니다"));
     replays(RESEARCH_TEAM, "mended", 5, 1, Done("한 해에 80만 원가량입니다."));
     replays(RESEARCH_TEAM, "refused", 1, 0, Error("PLAN_ERROR: refusal: 죄송하지만 도와드릴 수 없습니다."));
-    let said = "VALIDATION_FAILED_MAX_REPLANS: There is still no number of years.";
-    replays(RESEARCH_TEAM, "replans_used_up", 9, 3, Error(said));
+    replays(
+        RESEARCH_TEAM,
+        "replans_used_up",
+        9,
+        3,
+        Done("The sources do not say how long a heat pump lasts."),
+    );
     let said = "VALIDATE_ERROR: contract: $: expected a JSON object, found text that begins \"As I said: a good \
                 answer.\"";
     replays(RESEARCH_TEAM, "broken_verdict", 4, 1, Error(said));

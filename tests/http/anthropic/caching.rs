@@ -73,7 +73,7 @@ fn request_begins_with_the_one_before_it_from_turn_to_turn() {
     let server = Server::answering([words("{}")]);
     let asker = Asker::of(&server);
     let mut history = Vec::new();
-    let turn = |role, content: String| Turn { role, content };
+    let turn = |role, content: String| Turn { role, content, trusted: false };
     for nth in 0..4 {
         let now = format!("2026-01-0{nth}");
         let input = Input { history: history.clone(), now, ..Input::question("그래서?") };

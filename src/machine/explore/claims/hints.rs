@@ -39,7 +39,8 @@ fn given(seen: &Seen<'_>) -> Option<String> {
     }
 }
 
-/// The re-planner is asked where there is a hint, and nowhere else; a repair asks whom was asked.
+/// The re-planner is asked where there is a hint, and nowhere else; a repair asks whom was asked. A verdict in the
+/// closed form is a hint, whatever the validator's own was: who is asked must not tell of that either.
 fn check_role(seen: &Seen<'_>) -> Claimed {
     let asked = seen.step.effects.iter().find_map(|effect| match effect {
         Effect::AskModel { id, role } if id.path.is_empty() => {
@@ -49,7 +50,9 @@ fn check_role(seen: &Seen<'_>) -> Claimed {
     });
     let Some(asked) = asked else { return Ok(()) };
     let back = seen.step.moves.iter().rev().find(|taken| taken.to == PhaseName::Plan);
+    let closed = seen.after().tainted && seen.compiled.policy().closes_planning();
     let hinted = match back.map(|taken| taken.exit) {
+        Some(Exit::Rejected) if closed => true,
         Some(Exit::Rejected | Exit::Declined) => match given(seen) {
             Some(hint) => !hint.trim().is_empty(),
             // That nobody answered is said as well.

@@ -21,17 +21,15 @@ mod call;
 mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
+use crate::contract::Shortfall;
 use crate::machine::authority::{Permission, authorise, refuse};
 use crate::machine::awaits::nested_spec;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::{Begin, Run, happens_once, may_write};
-use crate::machine::state::{Asking, ExecuteStage, Feedback, StepOutput, StepRun};
+use crate::machine::state::{Asking, ExecuteStage, StepOutput, StepRun};
 use crate::machine::vocabulary::{Concern, EffectKind, ErrorCode, Event, HumanAnswer, Place};
 use crate::spec::{Execution, OnStepFailure, Orchestrate};
-
-/// What the re-planner is told after a failed step.
-const STEP_FAILED_HINT: &str = "Plan another way to what the failed step was for.";
 
 impl Run<'_> {
     /// Starts the first steps, if the whole plan is within the limits.
@@ -265,8 +263,7 @@ impl Run<'_> {
         }
         self.execute_line(false, None);
         // What the tool said is data: the re-planner sees it among the results. The hint is ours.
-        let fix_hint = STEP_FAILED_HINT.to_owned();
-        self.task.feedback = Some(Feedback { reason, fix_hint, step_failed: true, ..Feedback::default() });
+        self.task.feedback = Some(self.task.step_feedback(reason, Shortfall::Failed.advice()));
         self.leave(Exit::StepFailed);
     }
 }

@@ -1,0 +1,76 @@
+//! Channel: what can reach a planner once untrusted output was read, and what may run then, from the spec alone.
+
+use serde::Serialize;
+
+use crate::contract::{ToolEffect, Validate};
+use crate::machine::state::{FAILURE_KINDS, MOST_COUNTED};
+use crate::spec::{CompiledAgent, CompiledSpec, Containment, Orchestrate};
+
+/// What can happen once untrusted output was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Channel {
+    /// Whether planners are shown what was read: those that go on round by round, and those without containment.
+    pub shows_results: bool,
+    /// How many bits of it can reach the planner by one new plan, if there can be one.
+    pub bits_per_replan: Option<u32>,
+    /// How many can reach the orchestrator between two of its decisions, if there is one.
+    pub bits_per_decision: Option<u32>,
+    /// The most questions that a person may be asked.
+    pub most_questions: u32,
+    /// The tools that may run with any input, and nobody is asked.
+    pub any_input: Vec<String>,
+    /// The tools that may run as a plan from before says, and nobody is asked.
+    pub planned_before: Vec<String>,
+    /// The tools of which a person is asked, whatever the plan says.
+    pub asked: Vec<String>,
+}
+
+impl Channel {
+    /// Counts it for a spec, the agents that do steps included.
+    pub fn of(compiled: &CompiledSpec) -> Self {
+        let policy = compiled.policy();
+        let closed = policy.closes_planning();
+        let mut channel = Channel {
+            shows_results: !closed,
+            bits_per_replan: (closed && policy.can_replan()).then(|| replan_bits(compiled)),
+            bits_per_decision: (closed && policy.orchestrate == Orchestrate::EachStep).then(decision_bits),
+            most_questions: compiled.most_questions(),
+            ..Channel::default()
+        };
+        channel.add_tools(compiled, "");
+        channel
+    }
+
+    fn add_tools(&mut self, compiled: &CompiledSpec, within: &str) {
+        for tool in &compiled.spec().tools {
+            let list = match (compiled.policy().containment, tool.effect) {
+                _ if compiled.needs_approval(&tool.name) => &mut self.asked,
+                (Containment::Off, _) | (_, ToolEffect::Pure) | (Containment::Standard, ToolEffect::Read) => {
+                    &mut self.any_input
+                }
+                _ => &mut self.planned_before,
+            };
+            list.push(format!("{within}{}", tool.name));
+        }
+        for (agent, doer) in compiled.spec().agents.iter().zip(compiled.agents()) {
+            if let CompiledAgent::Spec(inner) = doer {
+                self.add_tools(inner, &format!("{within}{}/", agent.name));
+            }
+        }
+    }
+}
+
+/// What became of each step: not begun, completed, left out, or failed in one of the kinds. Of a verdict besides: that
+/// it was a no, one of four words, and which steps it is about.
+fn replan_bits(compiled: &CompiledSpec) -> u32 {
+    let steps = f64::from(compiled.most_working_steps());
+    let states = f64::from(3 + FAILURE_KINDS.len() as u32);
+    let verdict = if compiled.policy().validate == Validate::Off { 0.0 } else { 1.0 + 2.0 + steps };
+    (steps * states.log2() + verdict).ceil() as u32
+}
+
+/// Of the step that ended since: that it failed, or its number of results up to the most that is told.
+fn decision_bits() -> u32 {
+    f64::from(MOST_COUNTED as u32 + 2).log2().ceil() as u32
+}
