@@ -13,7 +13,7 @@
 //! EXECUTE  ─ declined, executed, failed, step failed ─▶ ERROR
 //! VALIDATE ─ rejected ─▶ PLAN
 //! VALIDATE ─ accepted, rejected ─▶ WRITE
-//! VALIDATE ─ accepted ─▶ DONE
+//! VALIDATE ─ accepted, rejected ─▶ DONE
 //! VALIDATE ─ failed, rejected ─▶ ERROR
 //! WRITE    ─ step failed ─▶ PLAN
 //! WRITE    ─ written ─▶ VALIDATE
