@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use planwright::agents;
+use planwright::contract::ToolEffect;
 use planwright::machine::explore::{self, CANARY, EARLIER_ANSWER, Machine};
 use planwright::machine::{Effect, Event, Refused, State, Step, local};
 use planwright::prompt::{ModelRequest, Request, RequestBody};
@@ -132,6 +133,20 @@ fn whatever_a_new_plan_keeps_the_planner_is_told_of_it_in_the_closed_form() {
     }
 }
 
+/// The same for a planner that calls: each call has its result, which says how it ended and not what it gave.
+#[test]
+fn a_planner_that_calls_is_told_how_its_calls_ended() {
+    let mut spec =
+        small(shipped("orchestrated").agents.swap_remove(0).spec.map(|spec| *spec).expect("an agent"));
+    spec.policy.on_step_failure = OnStepFailure::Replan;
+    spec.policy.on_replan = OnReplan::Keep;
+    spec.limits.max_replans = 2;
+    let (read, leaks) = walk(spec.clone());
+    assert!(read > 0 && leaks.is_empty(), "{read} read, {leaks:#?}");
+    spec.policy.containment = Containment::Off;
+    assert!(!walk(spec).1.is_empty());
+}
+
 /// The watch sees what it is to see: without containment there are leaks in every way to plan anew.
 #[test]
 fn without_containment_the_words_arrive() {
@@ -163,6 +178,18 @@ fn what_can_reach_a_planner_is_counted() {
         let channel = explore::Channel::of(&shipped(name).check().expect("checks"));
         assert!(channel.shows_results && channel.bits_per_replan.is_none(), "{name}");
     }
+}
+
+/// Without containment every tool that writes is one that a text can have called, and `verify` says so.
+#[test]
+fn tools_that_a_text_can_have_called_are_named() {
+    let mut spec = shipped("validated");
+    spec.tools[0].effect = ToolEffect::Write;
+    let channel = |spec: &Spec| explore::Channel::of(&spec.clone().check().expect("checks"));
+    assert_eq!(channel(&spec).planned_before, ["docs"]);
+    assert!(channel(&spec).unguarded.is_empty());
+    spec.policy.containment = Containment::Off;
+    assert_eq!(channel(&spec).unguarded, ["docs"]);
 }
 
 /// The questions that a run can ask are counted in advance.

@@ -125,11 +125,15 @@ fn channel_lines(channel: &Channel) -> Vec<String> {
         ["run with a person's yes alone".to_owned(), list(&channel.asked)],
     ];
     let [planner, rest @ ..] = rows;
-    text::table(
-        ["once untrusted output was read", ""],
-        [planner].into_iter().chain(decision).chain(rest),
-        None,
-    )
+    let rows = [planner].into_iter().chain(decision).chain(rest);
+    let mut lines = text::table(["once untrusted output was read", ""], rows, None);
+    if !channel.unguarded.is_empty() {
+        let tools = text::line(&channel.unguarded.join(", "));
+        lines.push(format!(
+            "warning: containment is off: whoever writes what is read can have {tools} called"
+        ));
+    }
+    lines
 }
 
 fn report_json(agent: &str, report: &Report) -> Value {

@@ -20,6 +20,8 @@ pub struct Channel {
     pub most_questions: u32,
     /// The tools that may run with any input, and nobody is asked.
     pub any_input: Vec<String>,
+    /// Those of them that write: whoever writes what a run reads can have them called.
+    pub unguarded: Vec<String>,
     /// The tools that may run as a plan from before says, and nobody is asked.
     pub planned_before: Vec<String>,
     /// The tools of which a person is asked, whatever the plan says.
@@ -44,14 +46,18 @@ impl Channel {
 
     fn add_tools(&mut self, compiled: &CompiledSpec, within: &str) {
         for tool in &compiled.spec().tools {
-            let list = match (compiled.policy().containment, tool.effect) {
-                _ if compiled.needs_approval(&tool.name) => &mut self.asked,
-                (Containment::Off, _) | (_, ToolEffect::Pure) | (Containment::Standard, ToolEffect::Read) => {
-                    &mut self.any_input
+            let name = format!("{within}{}", tool.name);
+            match (compiled.policy().containment, tool.effect) {
+                _ if compiled.needs_approval(&tool.name) => self.asked.push(name),
+                (Containment::Off, ToolEffect::Write) => {
+                    self.unguarded.push(name.clone());
+                    self.any_input.push(name);
                 }
-                _ => &mut self.planned_before,
-            };
-            list.push(format!("{within}{}", tool.name));
+                (Containment::Off, _) | (_, ToolEffect::Pure) | (Containment::Standard, ToolEffect::Read) => {
+                    self.any_input.push(name);
+                }
+                _ => self.planned_before.push(name),
+            }
         }
         for (agent, doer) in compiled.spec().agents.iter().zip(compiled.agents()) {
             if let CompiledAgent::Spec(inner) = doer {

@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::CANARY;
 use super::replies::replies;
-use super::sample::sample;
+use super::sample::{CANARY, sample};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, Trust};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,

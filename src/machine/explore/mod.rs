@@ -26,6 +26,8 @@ pub(crate) use report::taken;
 pub use report::{Check, Report, mermaid};
 #[doc(hidden)]
 pub use report::{Taken, arrows, dot};
+#[doc(hidden)]
+pub use sample::{CANARY, EARLIER_ANSWER};
 
 use std::collections::BTreeSet;
 
@@ -39,15 +41,6 @@ pub const MOST_STATES: usize = 50_000;
 
 /// Replies are explored as if the limit were this, so that one over it stays small.
 const MOST_REPLY_BYTES: u32 = 4_096;
-
-/// Stands in every letter where text stands that whoever wrote what a run reads may have chosen: outputs and
-/// failures of untrusted tools, verdicts, decisions, agents' replies, earlier answers.
-#[doc(hidden)]
-pub const CANARY: &str = "☣";
-
-/// The earlier answer in a walk of an agent that is not shown it before it writes.
-#[doc(hidden)]
-pub const EARLIER_ANSWER: &str = "☣ earlier";
 
 /// The machine that this crate runs.
 #[doc(hidden)]

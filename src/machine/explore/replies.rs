@@ -3,9 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::CANARY;
 use super::key::{MOST_LINES, dropped_write, may_be_called_again};
-use super::sample::{fresh_input, sample};
+use super::sample::{CANARY, fresh_input, sample};
 use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate};
 use crate::machine::{ModelReply, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};

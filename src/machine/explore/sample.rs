@@ -6,6 +6,13 @@ use crate::contract::schema::Schema;
 use crate::contract::{AnswerForm, ToolContract};
 use crate::spec::{CompiledSpec, RoleName, Spec};
 
+/// Stands in every letter where text stands that whoever wrote what a run reads may have chosen: outputs and
+/// failures of untrusted tools, verdicts, decisions, agents' replies, earlier answers.
+pub const CANARY: &str = "☣";
+
+/// The earlier answer in a walk of an agent that is not shown it before it writes.
+pub const EARLIER_ANSWER: &str = "☣ earlier";
+
 /// A small value that fits a schema, if a simple one does.
 pub(super) fn sample(schema: &Value) -> Value {
     let first = |keyword: &str| schema.get(keyword).and_then(Value::as_array).and_then(|list| list.first());

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use super::EARLIER_ANSWER;
 use super::channel::Channel;
 use super::check::{Checks, Edge, Machine, Outcome};
 use super::key::{Key, key, line_key};
 use super::letters::{Letter, letters, strays};
 use super::report::{Report, Taken, taken};
+use super::sample::EARLIER_ANSWER;
 use super::spent::Spent;
 use crate::machine::{Counters, Effect, Event, Input, Refused, State, Step, TraceLine, Turn};
 use crate::spec::{Bounds, CompiledSpec, Memory};
