@@ -11,7 +11,7 @@ use crate::contract::split_thoughts;
 use crate::journal::{Header, JournalError, Record, compile, render_awaited, split};
 use crate::machine::{
     EffectId, EffectKind, Event, ModelReply, PhaseName, Place, State, Step, StepRun, ToolOutcome, start,
-    transition,
+    transition, void_approvals,
 };
 use crate::ports::{Answer, Beginning, Observer, Signal, Span, Unanswered};
 use crate::prompt::Request;
@@ -297,6 +297,9 @@ fn tell_records(
                 }
             }
             Record::SpecChanged(_) | Record::Asked(_) | Record::Resolved { .. } => {}
+        }
+        if index + 1 == records[0].copied() {
+            void_approvals(&compiled, &mut state);
         }
         told(index, now_ms, &compiled, &state);
     }

@@ -3,7 +3,9 @@
 use super::record::check_format;
 use super::{Header, JournalError, Record, ResolvedAs, Unknown};
 use crate::contract::ToolEffect;
-use crate::machine::{Effect, EffectId, Input, State, awaited, outstanding, start, transition};
+use crate::machine::{
+    Effect, EffectId, Input, State, awaited, outstanding, start, transition, void_approvals,
+};
 use crate::prompt::{Request, RequestBody, TraceContext};
 use crate::spec::{CompiledSpec, Containment, Digest, OnRejection, Spec};
 
@@ -240,7 +242,9 @@ pub(super) fn walk(
 ) -> Result<(State, u64), (u64, String)> {
     let mut state = start(compiled, input).state;
     let mut index = 1;
-    for record in records.into_iter().skip(1) {
+    let mut records = records.into_iter();
+    let copied = records.next().map_or(0, |first| first.copied());
+    for record in records {
         let halt = |problem| (index, problem);
         visit(index, &state, &record).map_err(halt)?;
         match record {
@@ -256,6 +260,9 @@ pub(super) fn walk(
             | Record::SpecChanged(_) => {}
         }
         index += 1;
+        if index == copied {
+            void_approvals(compiled, &mut state);
+        }
     }
     Ok((state, index))
 }

@@ -152,6 +152,14 @@ impl Record {
         serde_json::from_slice(text).map_or(Ok(()), |First { header }| check_format(header.format))
     }
 
+    /// Of the header of a fork, how many records are the copy that it begins with.
+    pub(crate) fn copied(&self) -> u64 {
+        match self {
+            Record::Header(header) => header.origin.as_ref().map_or(0, |origin| origin.copied),
+            _ => 0,
+        }
+    }
+
     /// Checks that a record may be stored at a place: a header has to name its thread and turn.
     ///
     /// # Errors
@@ -253,6 +261,14 @@ pub struct Origin {
     pub turn: u32,
     /// How many of its records were copied, with the header.
     pub records: u64,
+    /// How many records of this journal are the copy. What people allowed in them and was not done is void behind
+    /// them. Zero in a copy that was made before that was so.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub copied: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_zero(number: &u32) -> bool {

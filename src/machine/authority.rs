@@ -4,8 +4,9 @@
 //! **Invariant:** nothing grants authority but a plan of an untainted run and a person, and each write takes its
 //! own.
 
-use super::run::Run;
-use super::state::{StepFailure, Task};
+use super::awaits::nested_spec;
+use super::run::{Run, happens_once};
+use super::state::{ExecuteStage, Phase, State, StepFailure, StepRun, Task};
 use super::vocabulary::{Denial, EffectKind, GrantedBy};
 use crate::contract::{PlanStep, ToolEffect};
 use crate::spec::{CompiledSpec, Containment, OnUnauthorised};
@@ -18,8 +19,21 @@ pub(super) enum Permission {
     Refuse(Denial),
 }
 
+/// Whether a step may start now, if a person is to be asked about it by the policy or not.
+pub(super) fn permit(compiled: &CompiledSpec, task: &Task, step: u32, asks: bool) -> Permission {
+    let permission = if asks { Permission::Ask } else { authorise(compiled, task, step) };
+    let is_persons = task.planned(step).is_some_and(PlanStep::is_hitl);
+    let most = compiled.spec().limits.max_questions.filter(|_| !is_persons);
+    match permission {
+        Permission::Ask if most.is_some_and(|most| task.counters.questions >= most) => {
+            Permission::Refuse(Denial::QuestionLimit)
+        }
+        permission => permission,
+    }
+}
+
 /// Whether a step may start now: the one place where authority is asked for.
-pub(super) fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
+fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
     let Some(planned) = task.planned(step).filter(|planned| is_guarded(compiled, planned)) else {
         return Permission::Run;
     };
@@ -122,6 +136,32 @@ impl Run<'_> {
             task.authority.note(step, GrantedBy::Approval(asked.into()));
         }
     }
+}
+
+/// Takes back what people have allowed and was not done: an approval is good for one run, and this is a copy of it. A
+/// call under way that may be made again is asked about anew; one that may not is in doubt in any case.
+pub(crate) fn void_approvals(compiled: &CompiledSpec, state: &mut State) {
+    if state.phase.name().is_terminal() {
+        return;
+    }
+    let task = &mut *state.task;
+    task.authority.void_approvals();
+    let called = task.progress.iter().flat_map(|progress| progress.slots()).find(|(at, planned, run)| {
+        let allowed = matches!(task.authority.used(*at as u32), Some(GrantedBy::Approval(_)));
+        **run == (StepRun::Running { attempt: 1 }) && allowed && !happens_once(planned, compiled)
+    });
+    let called = called.map(|(at, ..)| at as u32);
+    if let Some(step) = called {
+        task.set_slot(step, StepRun::WaitingHuman);
+        state.phase = Phase::Execute(ExecuteStage::AwaitingCallApproval { step });
+    }
+    let mut nested = std::mem::take(&mut state.task.nested);
+    for (step, inner) in &mut nested {
+        if let Some(compiled) = nested_spec(compiled, &state.task, *step) {
+            void_approvals(compiled, inner);
+        }
+    }
+    state.task.nested = nested;
 }
 
 /// What a step is recorded as that is refused. No word of it depends on what was planned.

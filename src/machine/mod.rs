@@ -92,6 +92,7 @@ pub use vocabulary::{
     ModelReply, PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
 };
 
+pub(crate) use authority::void_approvals;
 pub(crate) use route::{Exit, Move};
 pub(crate) use state::{Draft, Feedback, MOST_COUNTED, Phase, Progress, StepRun, Task, explored, known_by};
 pub(crate) use vocabulary::{Path, Place, WriteReason};

@@ -155,6 +155,8 @@ fn check_required_calls(spec: &Spec) -> Checked {
 fn check_people(spec: &Spec) -> Checked {
     let (policy, seconds) = (&spec.policy, spec.limits.answer_seconds);
     let never = !policy.asks_people();
+    let about_calls = policy.approval.risky || policy.on_unauthorised == OnUnauthorised::Ask;
+    let no_call = "never read: nobody is asked about a call; expected `approval = \"risky\"` or `on_unauthorised = \"ask\"`";
     let unenforced =
         policy.containment == Containment::Off && policy.on_unauthorised != OnUnauthorised::Refuse;
     let nothing_asks = "never read: `containment = \"off\"` allows every call";
@@ -165,6 +167,7 @@ fn check_people(spec: &Spec) -> Checked {
         ("policy.on_unauthorised", unenforced, nothing_asks),
         ("policy.on_expiry", never && policy.on_expiry != OnExpiry::default(), unread),
         ("limits.answer_seconds", never && seconds.is_some(), unread),
+        ("limits.max_questions", !about_calls && spec.limits.max_questions.is_some(), no_call),
     ])
 }
 

@@ -35,6 +35,9 @@ pub struct Limits {
     /// Most tool calls of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<u32>,
+    /// About how many calls people may be asked in a run; what is beyond is refused. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_questions: Option<u32>,
     /// Most transitions of a run, after which it ends as `MAX_STEPS_EXCEEDED`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_transitions: Option<u32>,
@@ -62,6 +65,7 @@ impl Default for Limits {
             max_cost: None,
             max_model_calls: None,
             max_tool_calls: None,
+            max_questions: None,
             max_transitions: None,
             max_reply_bytes: 262_144,
             max_input_bytes: 16_384,

@@ -243,6 +243,46 @@ fn fork_that_would_write_next_is_in_doubt_wherever_it_is_cut() {
     }
 }
 
+/// A call that may be made again and was under way is asked about anew; one that was allowed with its plan is refused.
+#[test]
+fn fork_has_no_approvals() {
+    for approval in [Approval::RISKY, Approval::PLAN] {
+        let (threads, thread) = (threads(), id("보관"));
+        let mut spec = spec("plan-then-execute");
+        spec.policy.approval = approval;
+        let stores = spec.tools.iter_mut().find(|tool| tool.name == "store").expect("stage has it");
+        stores.needs_approval = true;
+        let replies = [plan(&[("find", "서울"), ("store", "편지")]), answer("끝")];
+        let (agent, _, calls) = agent(spec.clone(), &replies);
+        let run = threads.at(&thread).ask(&agent, "?").unwrap();
+        let token = run.waiting().expect("a person is asked").token.clone();
+        let run = threads.at(&thread).token(&token).answer(&agent, HumanAnswer::Approve).unwrap();
+        assert_eq!((run.answer(), calls.count()), (Some("끝"), 2));
+        let records = threads.store().records(&thread, 0).unwrap();
+        let asked = |step: &str| {
+            let is_it = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == step);
+            records.iter().position(is_it).expect("it was asked for") as u64
+        };
+        let forked = |cut: u64| {
+            let fork = id(&format!("갈래 {cut}"));
+            threads.fork(&thread, None, Some(cut), &fork).unwrap();
+            let (agent, _, calls) = self::agent(spec.clone(), &[answer("다른 끝")]);
+            let run = threads.at(&fork).resume(&agent).unwrap();
+            (run.is_waiting(), calls.names())
+        };
+        for cut in [asked("step.1.2.1"), asked("step.1.2.1") + 1] {
+            assert_eq!(forked(cut), (true, vec![]), "{approval:?}: the call is asked about anew");
+        }
+        if approval == Approval::PLAN {
+            assert_eq!(
+                forked(asked("step.1.1.1")),
+                (false, vec!["find:서울".to_owned()]),
+                "nothing is stored"
+            );
+        }
+    }
+}
+
 #[test]
 fn run_in_doubt_can_be_stopped() {
     let (threads, thread) = doubtful();

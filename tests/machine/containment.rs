@@ -184,6 +184,19 @@ fn a_call_that_is_refused_or_rejected_is_left_out_with_what_rests_on_it() {
 }
 
 #[test]
+fn people_are_asked_about_so_many_calls_and_what_is_beyond_is_refused() {
+    let limited = |policy: &str| standard(&format!("{policy}\n[limits]\nmax_questions = 1"));
+    let risky = with_risky(limited("approval = 'risky'"), "send");
+    let mut told = Told::run(risky, [plan("send a; send b; calc 1"), reject("")]);
+    assert_eq!(told.waits(), ["step.1.3.1"]);
+    assert!(told.results()[1].starts_with("step_2: failed: ERROR: question_limit: "), "{:?}", told.results());
+    told.ends([found("1"), text("답")], "답");
+    assert_eq!(told.lines("DENIED"), [denied("step_2", "question_limit")]);
+    let refused = limited("").check().expect_err("nobody is asked");
+    assert_eq!(refused.to_string().split(':').next(), Some("limits.max_questions"));
+}
+
+#[test]
 fn strict_reads_only_what_stood_in_the_plan_and_off_lets_everything_run() {
     let by = |containment: &str| {
         let policy =

@@ -134,6 +134,7 @@ fn with_writes(name: &str) -> Vec<(String, Spec)> {
             inner.tools.push(send());
         }
         (spec.policy.containment, spec.policy.on_unauthorised) = (containment, on_unauthorised);
+        spec.limits.max_questions = (on_unauthorised == OnUnauthorised::Ask).then_some(1);
         let ends = spec.policy.plan.final_step == FinalStep::Required;
         small(&mut spec, if ends { 3 } else { 2 });
         (format!("{name} {containment:?} {on_unauthorised:?}"), spec)

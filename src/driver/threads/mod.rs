@@ -180,7 +180,8 @@ impl Threads {
     /// Begins a thread with what another holds: all turns before `turn`, and the first `records` records of
     /// it, or all of them. What was asked and not answered by then is asked anew when the new thread goes
     /// on. A write that may not be done twice is in doubt there, also one that only comes next: the other
-    /// thread may have made it since. The other thread is left as it is.
+    /// thread may have made it since. What people allowed there and was not done is not allowed here. The other
+    /// thread is left as it is.
     ///
     /// # Errors
     /// [`StoreError::Exists`] if the new name is taken, [`StoreError::NoThread`] and
@@ -250,8 +251,9 @@ fn copy_records(
     records.extend(next.filter_map(|effect| Request::of(compiled, state, effect)).map(|request| {
         Record::Requested { effect: request.effect, digest: request.digest, at: Some(now_ms()) }
     }));
+    let copied = records.len() as u64;
     if let Some(Record::Header(header)) = records.first_mut() {
-        let origin = Origin { thread: from.to_string(), turn: header.turn, records: most };
+        let origin = Origin { thread: from.to_string(), turn: header.turn, records: most, copied };
         let (run, thread) = (make_run_id(), to.to_string());
         **header = Header { run, thread, origin: Some(origin), trace: None, ..Header::clone(header) };
     }

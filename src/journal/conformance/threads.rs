@@ -181,7 +181,7 @@ fn listed_fork_says_what_it_is_a_fork_of(open: Open<'_>) {
     let lease = claim(&*store, &thread);
     let mut copied = records(&thread, 0, 2);
     let Some(Record::Header(header)) = copied.first_mut() else { panic!("records() begins with a header") };
-    header.origin = Some(Origin { thread: "a \"b\"".to_owned(), turn: 0, records: 2 });
+    header.origin = Some(Origin { thread: "a \"b\"".to_owned(), turn: 0, records: 2, copied: 2 });
     store.append(&lease, 0, 0, copied, None).unwrap();
     store.append(&lease, 1, 0, records(&thread, 1, 1), None).unwrap();
     store.release(lease).unwrap();

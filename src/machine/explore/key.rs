@@ -27,6 +27,8 @@ pub struct Key {
     draft: u32,
     replans: u32,
     added: u32,
+    /// How many calls were asked about, if that has a limit.
+    questions: u32,
     past: usize,
     /// Whether there is feedback, and whether it holds a hint.
     feedback: Option<bool>,
@@ -77,6 +79,7 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         draft: task.draft,
         replans: task.counters.replans,
         added: task.counters.added_steps,
+        questions: compiled.spec().limits.max_questions.map_or(0, |most| most.min(task.counters.questions)),
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),

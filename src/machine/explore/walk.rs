@@ -63,8 +63,8 @@ const EARLIER: TraceLine = TraceLine::Scope { in_scope: true };
 /// of its own.
 fn forget(state: &mut State) {
     let task = &mut *state.task;
-    let Counters { replans, added_steps, .. } = task.counters;
-    task.counters = Counters { replans, added_steps, ..Counters::default() };
+    let Counters { replans, added_steps, questions, .. } = task.counters;
+    task.counters = Counters { replans, added_steps, questions, ..Counters::default() };
     task.usage_by_role.clear();
     task.usage_by_agent.clear();
     task.trace.clear();

@@ -65,6 +65,11 @@ impl Authority {
         }
     }
 
+    /// Takes back what people have allowed and was not done.
+    pub(crate) fn void_approvals(&mut self) {
+        self.grants.retain(|grant| grant.spent || !matches!(grant.by, GrantedBy::Approval(_)));
+    }
+
     /// Notes by what a step was started.
     pub(crate) fn note(&mut self, step: u32, by: GrantedBy) {
         self.used.insert(step, by);

@@ -133,11 +133,14 @@ pub enum Denial {
     AuthoritySpent,
     /// A plan that was made after something untrusted was read adds the call.
     PlanTaintedWrite,
+    /// A person would be asked about the call, and was asked as often as they may be.
+    QuestionLimit,
 }
 
 impl Denial {
     /// Every denial.
-    pub const ALL: [Denial; 3] = [Denial::AuthorityMissing, Denial::AuthoritySpent, Denial::PlanTaintedWrite];
+    pub const ALL: [Denial; 4] =
+        [Denial::AuthorityMissing, Denial::AuthoritySpent, Denial::PlanTaintedWrite, Denial::QuestionLimit];
 
     /// The code: `authority_missing`, ….
     pub fn code(self) -> &'static str {
@@ -145,6 +148,7 @@ impl Denial {
             Denial::AuthorityMissing => "authority_missing",
             Denial::AuthoritySpent => "authority_spent",
             Denial::PlanTaintedWrite => "plan_tainted_write",
+            Denial::QuestionLimit => "question_limit",
         }
     }
 
@@ -158,6 +162,7 @@ impl Denial {
             Denial::PlanTaintedWrite => {
                 "not called: this plan was made after untrusted text was read, and adds the call"
             }
+            Denial::QuestionLimit => "not called: nobody may be asked about any more calls in this run",
         }
     }
 }

@@ -71,6 +71,9 @@ pub struct Counters {
     /// Steps that an orchestrator added.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub added_steps: u32,
+    /// Calls that people were asked about.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub questions: u32,
     /// Model calls asked for.
     pub model_calls: u32,
     /// Of them, those that were answered out of the cache.

@@ -22,7 +22,7 @@ mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
 use crate::contract::Shortfall;
-use crate::machine::authority::{Permission, authorise, refuse};
+use crate::machine::authority::{Permission, permit, refuse};
 use crate::machine::awaits::nested_spec;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
@@ -72,8 +72,8 @@ impl Run<'_> {
             let result = result_without_call(progress, step, planned, compiled);
             let result = result.or_else(|| self.task.standing_write(compiled, step));
             let mut asks = schedule.people.contains(&step);
-            let permission = match result.is_none() && !asks {
-                true => authorise(compiled, &self.task, step),
+            let permission = match result.is_none() {
+                true => permit(compiled, &self.task, step, asks),
                 false => Permission::Run,
             };
             asks |= matches!(permission, Permission::Ask);
@@ -99,6 +99,7 @@ impl Run<'_> {
                 continue;
             }
             // They see the very input of the call, and are asked once, however often it is tried.
+            self.task.counters.questions += u32::from(!is_persons);
             self.set_step(step, StepRun::WaitingHuman);
             *stage = match is_persons {
                 true => ExecuteStage::AwaitingHuman { step },
