@@ -33,7 +33,7 @@
 //! - Choose how an agent plans, checks and asks: [`spec`].
 //!
 //! The modules stand in reading order below: a module names those above it and none below. Models that speak
-//! to servers, tools, the SQLite store, the offline model and the program are crates of their own: there is no
+//! to servers, tools, the stores in databases, the offline model and the program are crates of their own: there is no
 //! network, database or command line in the dependency tree of this one.
 
 #![forbid(unsafe_code)]

@@ -4,7 +4,7 @@
 //! - [`Record`]: what a journal holds; [`fold`]: what it means.
 //! - [`Journal`]: where records go; [`MemoryJournal`] and [`FileJournal`] keep them.
 //! - [`Store`]: where threads are kept, each a sequence of journals; [`MemoryStore`] and
-//!   `SqliteStore` (in `planwright-sqlite`) keep them.
+//!   `SqliteStore` and `PostgresStore` (in `planwright-sqlite` and `planwright-postgres`) keep them.
 //! - [`Fixture`]: a journal made readable, with each request as it was rendered.
 //! - [`Drift`]: how a replay differs from its recording.
 //!
@@ -24,6 +24,8 @@ mod memory;
 mod record;
 mod store;
 #[doc(hidden)]
+pub mod stored;
+#[doc(hidden)]
 pub mod system;
 mod thread_id;
 #[doc(hidden)]
@@ -37,7 +39,7 @@ pub use fold::{Folded, fold};
 pub use list::{Cursor, Listed, Order, Query, RunStatus};
 pub use memory::MemoryStore;
 pub use record::{Header, Record, Seal};
-pub use store::{Claim, Durability, Journal, Lease, MemoryJournal, Store, StoreError};
+pub use store::{Claim, Durability, Heard, Journal, Lease, MemoryJournal, Store, StoreError};
 pub use thread_id::ThreadId;
 
 pub(crate) use drift::tool_changes;

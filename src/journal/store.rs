@@ -229,6 +229,16 @@ pub trait Store: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Has what other processes do told, as far as the store hears of it. Gives whether it does; a store that is asked
+    /// twice tells the first alone. What is told may come late, twice, or not at all: who needs to know looks from time
+    /// to time as well.
+    ///
+    /// # Errors
+    /// If the store cannot be listened to.
+    fn listen(&self, _: Box<dyn Fn(Heard) + Send + Sync>) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Checks everything that is stored. Gives what is damaged, a line each.
     ///
     /// # Errors
@@ -249,6 +259,15 @@ pub fn drop_empty_turns(
         true => Err(JournalError::damaged(format!("thread {thread}"), "a turn has no records")),
         false => Ok(turns),
     }
+}
+
+/// What a store hears of other processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Something was written of a thread.
+    Written(ThreadId),
+    /// The process that went on with a thread is gone, and nobody has the thread.
+    Left(ThreadId),
 }
 
 /// What a thread is claimed for.

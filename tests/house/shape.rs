@@ -18,6 +18,7 @@ const CRATES: [&[&str]; 6] = [
         "planwright-docs",
         "planwright-offline",
         "planwright-otel",
+        "planwright-postgres",
         "planwright-sqlite",
         "planwright-typed",
     ],

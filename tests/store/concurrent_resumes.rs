@@ -194,7 +194,8 @@ fn race(wanted: &str, count: usize) -> Vec<(ThreadId, String)> {
     std::fs::write(folder.join("go"), "").unwrap();
     for child in children {
         let ended = child.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+        let said = [ended.stdout, ended.stderr].concat();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&said));
     }
     let mut all: Vec<(ThreadId, String)> = Vec::new();
     for name in 0..PROCESSES {

@@ -20,6 +20,7 @@ mod files;
 mod groups;
 mod hooked;
 mod io;
+mod place;
 mod processes;
 mod prune;
 mod specs;

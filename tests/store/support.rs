@@ -1,22 +1,18 @@
 //! What the tests of stores share.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use planwright::driver::{Agent, Resolution, Run, Stopped, Threads};
-use planwright::journal::{Durability, FileJournal, Journal, Record, Store, StoreError, ThreadId};
+use planwright::journal::{FileJournal, Journal, Record, Store, StoreError, ThreadId};
 use planwright::machine::HumanAnswer;
-use planwright_sqlite::SqliteStore;
 
 pub use planwright::journal::conformance::{
     claim, done, id, names, records, refused, waiting, write, write_with_status,
 };
 
-use crate::crash_support::{Log, Story, WORD, input};
+pub use crate::place::open;
 
-pub fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, Durability::Normal).unwrap()
-}
+use crate::crash_support::{Log, Story, WORD, input};
 
 #[track_caller]
 pub fn is_sound(store: &dyn Store) {

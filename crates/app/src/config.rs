@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, read_text};
 use crate::provider::{ModelTable, Provider, RoleTable};
+use crate::store_address::{is_address, store_secrets};
 use planwright::journal::Durability;
 use planwright::ports::Secret;
 use planwright::spec::{McpPins, McpServer, Price, RoleName};
@@ -132,7 +133,8 @@ pub(crate) enum Mode {
     /// Only those that name a thread.
     #[default]
     Memory,
-    /// Every run, in an SQLite file.
+    /// Every run, in the store.
+    #[serde(alias = "postgres")]
     Sqlite,
 }
 
@@ -155,7 +157,10 @@ impl ConfigFile {
         let headers = headers.chain(self.mcp.values().flat_map(|server| &server.headers));
         let headers = headers.filter(|(name, _)| is_credential(name));
         let headers = headers.filter_map(|(_, name)| value(name)).flat_map(|value| credentials(&value));
-        names.filter_map(value).map(Secret::new).chain(headers).collect()
+        let keys = names.filter_map(value).map(Secret::new).chain(headers);
+        let stores = self.persistence.path.as_ref().and_then(|path| path.to_str()).map(str::to_owned);
+        let stores = stores.into_iter().chain(value("PLANWRIGHT_STORE"));
+        keys.chain(store_secrets(stores)).chain(value("PGPASSWORD").map(Secret::new)).collect()
     }
 
     /// How every client gets to its server.
@@ -184,7 +189,11 @@ impl ConfigFile {
         })?;
         let (ca, cache, store) = (&mut file.ca_file, &mut file.cache.folder, &mut file.persistence.path);
         let paths = [&mut file.docs, &mut file.contract, &mut file.standard, ca, cache, store];
-        paths.into_iter().flatten().for_each(|path| *path = in_folder(folder, path));
+        paths
+            .into_iter()
+            .flatten()
+            .filter(|path| !is_address(path))
+            .for_each(|path| *path = in_folder(folder, path));
         if let Some(agent) = file.agent.as_mut().filter(|agent| is_spec_file(agent)) {
             *agent = in_folder(folder, Path::new(agent)).to_string_lossy().into_owned();
         }

@@ -1,25 +1,24 @@
 //! Where threads are kept. Nothing is made before something is written.
 
-use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::config::{ConfigFile, Mode, user_folder, variable};
 use crate::error::{Error, Result};
+use crate::store_address::StoreAddress;
 use planwright::driver::{MAX_TURNS, Threads};
-use planwright::journal::system::{create_private_folder, random_id};
+use planwright::journal::system::random_id;
 use planwright::journal::{
-    Cursor, Durability, Folded, Header, JournalErrorKind, Listed, MemoryStore, Query, Record, StoreError,
-    ThreadId,
+    Cursor, Durability, Folded, Header, Listed, MemoryStore, Query, Record, StoreError, ThreadId,
 };
-use planwright_sqlite::SqliteStore;
 
 /// The store of this call.
 #[derive(Debug)]
 pub struct StorePlace {
     /// Where the store is.
-    pub path: PathBuf,
+    pub address: StoreAddress,
     durability: Durability,
     /// Whether somebody named it.
     named: bool,
@@ -42,22 +41,16 @@ impl StorePlace {
             }
             _ => durability,
         };
-        let named = [("store", store), ("config", config)];
-        let flags = named.iter().filter_map(|(name, path)| Some(flag(name, path.as_ref()?.display())));
-        let flags = flags.collect();
         let given = store.map(Path::to_owned).or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
         let given = given.or(file.path);
         let (named, keeps_all) = (given.is_some(), file.mode == Mode::Sqlite);
-        let usual = || user_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share");
-        let path = given.or_else(|| Some(usual()?.join("threads.db"))).ok_or_else(|| {
-            Error::unusable("there is no home folder to keep threads in").hint("name --store PATH")
-        })?;
-        if path.is_dir() || path.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) {
-            let problem = format!("{}: expected an SQLite file, found a folder", path.display());
-            return Err(Error::unusable(problem).hint("name a file, such as --store threads.db"));
-        }
+        let path = given.or_else(|| usual_store(None)).ok_or_else(no_home)?;
+        let address = StoreAddress::parse(path)?;
+        // As they were typed, but for a password.
+        let flags = store.map(|_| flag("store", &address)).into_iter();
+        let flags = flags.chain(config.map(|path| flag("config", path.display()))).collect();
         Ok(StorePlace {
-            path,
+            address,
             durability: set.or(file.durability).unwrap_or_default(),
             named,
             keeps_all,
@@ -70,11 +63,11 @@ impl StorePlace {
     /// # Errors
     /// Where the store cannot be opened, or a store that somebody named does not exist.
     pub fn threads(&self) -> Result<Threads> {
-        if self.path.exists() {
-            return self.open();
+        if self.address.file().is_none_or(Path::exists) {
+            return self.address.open(self.durability, false);
         }
         if self.named {
-            let problem = format!("{}: there is no store", self.path.display());
+            let problem = format!("{}: there is no store", self.address);
             let hint = "`planwright run --thread NAME` with the same --store begins one";
             return Err(Error::unusable(problem).hint(hint));
         }
@@ -114,28 +107,27 @@ impl StorePlace {
     /// # Errors
     /// Where the store cannot be opened or made.
     pub fn make(&self) -> Result<Threads> {
-        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            create_private_folder(folder)
-                .map_err(|error| Error::caused(format!("{}: cannot be made", folder.display()), error))?;
-        }
-        self.open()
+        self.address.open(self.durability, true)
     }
 
-    fn open(&self) -> Result<Threads> {
-        let advise = |error: StoreError| {
-            let kind = if let StoreError::Journal(error) = &error { Some(error.kind()) } else { None };
-            let error = Error::from(error);
-            match kind {
-                Some(JournalErrorKind::Format) => error.hint("name another store with --store PATH"),
-                Some(JournalErrorKind::Io) => {
-                    error.hint("see that its folder can be written and no process holds it, or name another with --store PATH")
-                }
-                _ => error,
-            }
-        };
-        let store = SqliteStore::open(&self.path, self.durability).map_err(advise)?;
-        Ok(Threads::new(Arc::new(store)))
+    /// The file of the keys of a service over this store: beside the store, or where the usual store is.
+    ///
+    /// # Errors
+    /// Where there is no home folder.
+    pub fn key_file(&self) -> Result<PathBuf> {
+        let path = usual_store(self.address.file()).ok_or_else(no_home)?;
+        Ok(path.with_extension("keys.json"))
     }
+}
+
+/// The file of a store, or of the usual one.
+fn usual_store(named: Option<&Path>) -> Option<PathBuf> {
+    let usual = || Some(user_folder("LOCALAPPDATA", "XDG_DATA_HOME", ".local/share")?.join("threads.db"));
+    named.map(Path::to_owned).or_else(usual)
+}
+
+fn no_home() -> Error {
+    Error::unusable("there is no home folder to keep threads in").hint("name --store PATH")
 }
 
 /// A page of threads, as `threads list --json` prints it.

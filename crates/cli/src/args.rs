@@ -53,6 +53,14 @@ pub enum Command {
         #[command(subcommand)]
         command: ThreadsCommand,
     },
+    /// Prepare a database for threads
+    #[command(after_help = include_str!("help/store.txt"))]
+    Store {
+        #[command(flatten)]
+        store: StoreArgs,
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
     /// List the runs that wait for people, the longest waiting first
     #[command(after_help = include_str!("help/waiting.txt"))]
     Waiting {
@@ -206,10 +214,16 @@ pub struct ShowArgs {
     pub verbose: bool,
 }
 
+#[derive(Subcommand)]
+pub enum StoreCommand {
+    /// Make the tables in a Postgres database, or bring them to this version
+    Migrate,
+}
+
 /// Where threads are kept.
 #[derive(Clone, Args)]
 pub struct StoreArgs {
-    /// Where threads are kept: an SQLite file [env: PLANWRIGHT_STORE]
+    /// Where threads are kept: an SQLite file, or postgres://USER@HOST/DATABASE [env: PLANWRIGHT_STORE]
     #[arg(long, global = true, value_name = "PATH", help_heading = "Where threads are kept")]
     store: Option<PathBuf>,
     /// What a record that is kept survives [env: PLANWRIGHT_DURABILITY] [default: full]

@@ -30,7 +30,7 @@ pub fn open_thread(
     let place = store.place()?;
     let stored = place.thread_for_run(thread)?;
     if let (None, Some(stored)) = (thread, &stored) {
-        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.path.display()));
+        session.screen.note(&format!("kept as the thread {} in {}", stored.thread, place.address));
     }
     Ok(stored)
 }

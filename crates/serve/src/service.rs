@@ -291,11 +291,12 @@ impl Service {
     /// Checks that the store is there, and writes to it once a second at most: anybody may ask. Without a model the
     /// service does not begin.
     pub fn check_ready(&self) -> Result<()> {
-        let not_ready = |why: String| {
-            Problem::new(Kind::NotReady, format!("the store {}: {why}", self.place.path.display()))
-        };
-        let opened = std::fs::OpenOptions::new().append(true).open(&self.place.path);
-        opened.map_err(|error| not_ready(error.to_string()))?;
+        let not_ready =
+            |why: String| Problem::new(Kind::NotReady, format!("the store {}: {why}", self.place.address));
+        if let Some(path) = self.place.address.file() {
+            let opened = std::fs::OpenOptions::new().append(true).open(path);
+            opened.map_err(|error| not_ready(error.to_string()))?;
+        }
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
             // A thread without records is in no list, and goes with its release.

@@ -45,9 +45,7 @@ impl Fault {
     /// The fault with the turn in which it was found.
     pub fn in_turn(self, thread: &ThreadId, turn: u32) -> Fault {
         match self {
-            Fault::Store(StoreError::Journal(error)) => {
-                error.within(format!("thread {thread}, turn {}", u64::from(turn) + 1)).into()
-            }
+            Fault::Store(error) => error.in_turn(thread, turn).into(),
             other => other,
         }
     }
@@ -55,8 +53,7 @@ impl Fault {
     /// Whether it is damage, which a check reports before it goes on.
     pub fn is_damage(&self) -> bool {
         match self {
-            Fault::Store(StoreError::Journal(error)) => error.kind() != JournalErrorKind::Io,
-            Fault::Store(_) => false,
+            Fault::Store(error) => error.is_damage(),
             Fault::Sql(error) => describe(error).0 == JournalErrorKind::Damaged,
         }
     }

@@ -10,7 +10,7 @@ use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
 
 use crate::fault::Fault;
 use crate::holder::Holders;
-use crate::row::{MOST_TURNS, Row, place, too_many_turns};
+use crate::row::{MOST_TURNS, Row, SqlRow, keep_end, open_turn, place, too_many_turns};
 use crate::turn::{Head, Specs};
 
 /// One open handle of a database.
@@ -181,12 +181,12 @@ impl Handle {
             let (found, mut head) = (row.turns, None::<Head>);
             match turns.first() {
                 Some(first) if found == 0 => {
-                    row.open_turn(conn, 0, first.first(), None)?;
+                    open_turn(&mut row, conn, 0, first.first(), None)?;
                     row.turns = count;
                     row.save(conn)?;
                     for (turn, records) in (0..count).zip(turns) {
                         if let Some(before) = head {
-                            before.end.keep(conn, place(row.id, turn - 1))?;
+                            keep_end(&before.end, conn, place(row.id, turn - 1))?;
                         }
                         let start = Head::start(*start, &row, turn);
                         head = Some(start.append(conn, specs, thread, records)?);
@@ -239,7 +239,7 @@ impl Handle {
         let head = Head::find(conn, self.start, &row, turn, index);
         let head = head.map_err(|fault| fault.in_turn(thread, turn))?;
         let head = head.append(conn, &mut self.specs, thread, new)?;
-        let is_changed = row.open_turn(conn, turn, new.first(), self.holders.own())?;
+        let is_changed = open_turn(&mut row, conn, turn, new.first(), self.holders.own())?;
         if let Some(status) = last {
             row.set_status(turn, head.end, status);
             row.holder = None;
@@ -268,19 +268,10 @@ pub(crate) fn copy(lease: &Lease) -> Lease {
 
 /// Refuses a claim that does not fit the row of the thread.
 fn check_claim(row: Option<&Row>, claim: Claim, thread: &ThreadId, holders: &Holders) -> Result<(), Fault> {
-    let thread = thread.clone();
-    match (claim, row.is_some_and(|row| row.turns > 0)) {
-        (Claim::New, true) => return Err(StoreError::Exists { thread }.into()),
-        (Claim::Known | Claim::TakeOver, false) => return Err(StoreError::NoThread { thread }.into()),
-        _ => {}
-    }
-    if claim != Claim::TakeOver
-        && let Some(id) = row.and_then(|row| row.holder.as_deref())
-        && let Some(holder) = holders.describe_alive(id)?
-    {
-        return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
-    }
-    Ok(())
+    Row::check_claim(row, claim, thread, |row| {
+        let holder = row.holder.as_deref();
+        Ok(holder.map(|id| holders.describe_alive(id)).transpose()?.flatten())
+    })
 }
 
 /// Gives a thread back if the lease is still in force. A thread without turns is deleted.

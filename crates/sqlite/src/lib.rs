@@ -29,7 +29,7 @@ use fault::Fault;
 use group::Groups;
 use handle::{Done, Handle, Job, copy};
 use holder::Holders;
-use row::Row;
+use row::{Row, SqlRow};
 use rusqlite::Connection;
 use turn::{Specs, read_header, read_turn};
 

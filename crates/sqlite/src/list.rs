@@ -9,7 +9,7 @@ use rusqlite::{Connection, params_from_iter};
 use crate::fault::{Fault, begin_write};
 use crate::holder::Holders;
 use crate::open::WAITS_FOR_PERSON;
-use crate::row::Row;
+use crate::row::{Row, SqlRow, find_origin, list_damaged};
 use crate::turn::{Specs, check_specs, read_turn, sweep_specs};
 
 pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Result<Vec<Listed>, Fault> {
@@ -21,7 +21,7 @@ pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Resul
         // A damaged thread does not keep the others out of the list.
         let shown = match Row::parse(row) {
             Ok(found) => show(conn, found, holders),
-            Err(fault) => Row::list_damaged(row, fault),
+            Err(fault) => list_damaged(row, fault),
         };
         listed.push(shown?);
     }
@@ -30,7 +30,7 @@ pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Resul
 
 /// A thread as it is listed.
 pub(crate) fn show(conn: &Connection, row: Row, holders: &Holders) -> Result<Listed, Fault> {
-    let (running, origin) = (holders.is_held(&row)?, row.find_origin(conn)?);
+    let (running, origin) = (holders.is_held(&row)?, find_origin(&row, conn)?);
     Ok(row.list(running, origin))
 }
 

@@ -1,19 +1,17 @@
-//! The records of a turn: appended at its head, and read in one sweep. A spec is stored once, however many turns
-//! began with it: a header, or a change of the spec, is stored with the digest of its spec in place of the spec.
+//! The records of a turn: appended at its head, and read in one sweep. Specs are stored beside them, each once.
 
 use std::sync::Arc;
 
-use planwright::journal::{Header, JournalError, Lease, Origin, Record, Seal, ThreadId};
-use planwright::machine::Input;
-use planwright::ports::ModelServer;
-use planwright::prompt::TraceContext;
+use planwright::journal::stored::{
+    SpecCache, TurnReader, check_header, decode_with_spec, digest_of_spec, encode_with_spec, spec_in,
+};
+use planwright::journal::{Header, JournalError, Lease, Record, Seal, ThreadId};
 use planwright::spec::{Digest, Spec};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::row::{End, MOST_TURNS, Row, place, too_many_turns};
+use crate::row::{End, MOST_TURNS, Row, find_end, find_kept_end, place, too_many_turns};
 
 const MOST_RECORDS: u64 = (1 << 20) - 1;
 
@@ -40,7 +38,7 @@ impl Head {
         }
         let damaged = |problem: &str| Err(JournalError::at(len, problem).into());
         let head = Head::start(start, row, turn);
-        match End::find(conn, place(row.id, turn))? {
+        match find_end(conn, place(row.id, turn))? {
             Some(_) if turn >= row.turns => {
                 damaged("there are records of a turn that its thread does not have")
             }
@@ -140,94 +138,31 @@ pub(crate) fn read_turn(
     turn: u32,
 ) -> Result<Vec<Record>, Fault> {
     let (from, to) = (place(row.id, turn), place(row.id, turn + 1));
-    let is_last = turn + 1 == row.turns;
-    let end = if is_last { row.last } else { End::find_kept(conn, from)? };
+    let mut reader = TurnReader::new(start, row, turn, || find_kept_end(conn, from))?;
     let select = "SELECT at, seal, body FROM record WHERE at >= ?1 AND at < ?2 ORDER BY at";
     let mut select = conn.prepare_cached(select)?;
     let mut rows = select.query([from, to])?;
-    let (mut records, mut seal, mut index) = (Vec::new(), start, 0);
-    let damaged = |index, problem: &str| Err(JournalError::at(index, problem).into());
     while let Some(found) = rows.next()? {
         let at: i64 = found.get(0)?;
-        if u64::try_from(at - from) != Ok(index) {
-            return damaged(index, "it is lost");
-        }
         let (written, body) = (found.get_ref(1)?, found.get_ref(2)?);
         let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
-        seal = seal.with(body);
-        let is_spoilt = |end: &End| end.records == index + 1 && end.seal != seal;
-        if seal.as_bytes() != written || end.as_ref().is_some_and(is_spoilt) {
-            let problem = "the seal does not fit: this record, or one before it, is not as it was written";
-            return damaged(index, problem);
-        }
-        if index == 0 {
-            Record::check_format(body)?;
-        }
-        let record = specs.decode(conn, index, body)?;
-        record.check_place(&row.name, turn, index)?;
-        records.push(record);
-        index += 1;
+        reader.take(at - from, written, body, |index| specs.decode(conn, index, body))?;
     }
-    match end {
-        Some(end) if index > 0 && end.records <= index => Ok(records),
-        // A writer that was stopped noted no end of the last turn.
-        None if index > 0 && is_last && !row.noted => Ok(records),
-        None if index > 0 => damaged(index, "the note of its end is lost"),
-        _ => damaged(index, "it is lost, and what follows it"),
-    }
+    Ok(reader.finish()?)
 }
 
-/// The spec that was stored or read last: most runs of a process are of one agent.
+/// The specs of a handle.
 #[derive(Debug, Default)]
-pub(crate) struct Specs(Option<(Digest, Arc<Spec>)>);
-
-/// A record that holds a spec, as it is stored.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Stored {
-    Header(Box<StoredHeader>),
-    #[serde(rename = "rules")]
-    SpecChanged(Digest),
-}
-
-/// A [`Header`] with the digest of its spec.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredHeader {
-    format: u32,
-    run: String,
-    thread: String,
-    turn: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    origin: Option<Origin>,
-    spec: Digest,
-    input: Input,
-    model: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    servers: Vec<ModelServer>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    trace: Option<TraceContext>,
-}
+pub(crate) struct Specs(SpecCache);
 
 impl Specs {
     /// The text of a record as it is stored.
     pub fn encode(&mut self, conn: &Connection, index: u64, record: &Record) -> Result<Vec<u8>, Fault> {
-        let spec = match record {
-            Record::Header(header) => &header.spec,
-            Record::SpecChanged(spec) => spec,
-            _ => return Ok(record.encode(index)?),
-        };
-        let Some(spec) = self.store(conn, index, spec)? else { return Ok(record.encode(index)?) };
-        let stored = match record.clone() {
-            Record::Header(header) => {
-                let Header { format, run, thread, turn, origin, input, model, servers, trace, .. } = *header;
-                let header =
-                    StoredHeader { format, run, thread, turn, origin, spec, input, model, servers, trace };
-                Stored::Header(Box::new(header))
-            }
-            _ => Stored::SpecChanged(spec),
-        };
-        serde_json::to_vec(&stored).map_err(|error| JournalError::at(index, error.to_string()).into())
+        let Some(spec) = spec_in(record) else { return Ok(record.encode(index)?) };
+        Ok(match self.store(conn, index, spec)? {
+            Some(digest) => encode_with_spec(index, record, digest)?,
+            None => record.encode(index)?,
+        })
     }
 
     /// Stores a spec. `None` if another is stored under its digest.
@@ -239,9 +174,7 @@ impl Specs {
         {
             return Ok(Some(*digest));
         }
-        let text = serde_json::to_string(spec.as_ref());
-        let text = text.map_err(|error| JournalError::at(index, error.to_string()))?;
-        let digest = Digest::of([text.as_bytes()]);
+        let (digest, text) = digest_of_spec(index, spec)?;
         let insert = "INSERT OR IGNORE INTO spec (digest, text) VALUES (?1, ?2)";
         conn.prepare_cached(insert)?.execute(params![digest.bytes(), text])?;
         if find_text(conn, digest)? != Some(text) {
@@ -253,32 +186,7 @@ impl Specs {
 
     /// The record of a text whose seal fits.
     pub fn decode(&mut self, conn: &Connection, index: u64, text: &[u8]) -> Result<Record, Fault> {
-        let holds_spec = text.starts_with(b"{\"header\":") || text.starts_with(b"{\"rules\":");
-        Ok(match holds_spec.then(|| serde_json::from_slice(text).ok()).flatten() {
-            Some(Stored::SpecChanged(digest)) => Record::SpecChanged(self.find(conn, index, digest)?),
-            Some(Stored::Header(header)) => {
-                let StoredHeader { spec, format, run, thread, turn, origin, input, model, servers, trace } =
-                    *header;
-                let spec = self.find(conn, index, spec)?;
-                let header = Header { format, run, thread, turn, origin, spec, input, model, servers, trace };
-                Record::Header(Box::new(header))
-            }
-            None => Record::decode(text).map_err(|problem| JournalError::at(index, problem))?,
-        })
-    }
-
-    fn find(&mut self, conn: &Connection, index: u64, digest: Digest) -> Result<Arc<Spec>, Fault> {
-        if let Some((_, last)) = self.0.as_ref().filter(|(last, _)| *last == digest) {
-            return Ok(Arc::clone(last));
-        }
-        let text = find_text(conn, digest)?.ok_or_else(|| JournalError::at(index, "its spec is lost"))?;
-        if Digest::of([text.as_bytes()]) != digest {
-            return Err(JournalError::at(index, "its spec is not as it was written").into());
-        }
-        let unread = |error| JournalError::at(index, format!("its spec does not read: {error}"));
-        let spec: Arc<Spec> = Arc::new(serde_json::from_str(&text).map_err(unread)?);
-        self.0 = Some((digest, Arc::clone(&spec)));
-        Ok(spec)
+        decode_with_spec(&mut self.0, index, text, |digest| find_text(conn, digest))
     }
 }
 
@@ -295,20 +203,12 @@ pub(crate) fn read_header(
     row: &Row,
     turn: u32,
 ) -> Result<Header, Fault> {
-    let damaged = |problem: &str| Fault::from(JournalError::at(0, problem));
     let mut select = conn.prepare_cached("SELECT seal, body FROM record WHERE at = ?1")?;
     let mut rows = select.query([place(row.id, turn)])?;
-    let found = rows.next()?.ok_or_else(|| damaged("it is lost"))?;
+    let found = rows.next()?.ok_or_else(|| JournalError::at(0, "it is lost"))?;
     let (written, body) = (found.get_ref(0)?, found.get_ref(1)?);
     let (written, body) = (written.as_bytes().unwrap_or_default(), body.as_bytes().unwrap_or_default());
-    if start.with(body).as_bytes() != written {
-        return Err(damaged("the seal does not fit: this record is not as it was written"));
-    }
-    Record::check_format(body)?;
-    match specs.decode(conn, 0, body)? {
-        Record::Header(header) => Ok(*header),
-        _ => Err(damaged("expected a header")),
-    }
+    check_header(start, written, body, || specs.decode(conn, 0, body))
 }
 
 /// Deletes the specs that no record needs. If a record does not say which it needs, the list of those holds a

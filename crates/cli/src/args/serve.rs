@@ -94,7 +94,7 @@ impl ServeArgs {
     pub fn key_file(&self) -> Result<PathBuf> {
         match &self.keys {
             Some(path) => Ok(path.clone()),
-            None => Ok(self.store.place()?.path.with_extension("keys.json")),
+            None => self.store.place()?.key_file(),
         }
     }
 }

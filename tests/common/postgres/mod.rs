@@ -1,0 +1,212 @@
+//! A Postgres server of the tests' own: a private cluster in a temporary folder, ended with the process that began
+//! it, however that ends.
+//!
+//! Where there is no Postgres, this says so and the tests that need it are not run; with `PLANWRIGHT_POSTGRES=required`
+//! they fail.
+#![allow(dead_code)]
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// `nobody`: Postgres refuses to run as root.
+const NOBODY: u32 = 65_534;
+
+/// Runs a server until its input is closed, and removes the folder unless it is to be kept.
+const KEEPER: &str = "trap '' INT; \"$@\" >>\"$DIR/log\" 2>&1 & cat >/dev/null; \
+     [ -e \"$DIR/kill\" ] && kill -QUIT $! || kill -INT $!; wait $!; [ -e \"$DIR/keep\" ] || rm -rf \"$DIR\" $NOTE";
+
+/// The folder of Postgres's programs.
+fn programs() -> Option<PathBuf> {
+    let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = installed.map(|entry| entry.path().join("bin")).collect();
+    folders.sort();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    folders
+        .into_iter()
+        .rev()
+        .chain(std::env::split_paths(&path))
+        .find(|folder| folder.join("initdb").exists())
+}
+
+/// A running server.
+pub struct Cluster {
+    folder: PathBuf,
+    pub port: u16,
+    settings: Vec<String>,
+    /// None if another process keeps it.
+    keeper: Option<Child>,
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+/// A command that does not run as root.
+fn command(program: PathBuf, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8");
+    if is_root() {
+        chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+impl Cluster {
+    /// Starts a server with nothing in it. `settings` are its own, such as `fsync=on`.
+    pub fn start(settings: &[&str]) -> Self {
+        Cluster::start_noted(settings, None)
+    }
+
+    /// As [`start`](Cluster::start), with a file that goes with the server.
+    fn start_noted(settings: &[&str], note: Option<&Path>) -> Self {
+        let Some(programs) = programs() else { missing() };
+        let folder = tempfile::Builder::new().prefix("planwright-pg-").tempdir().unwrap().keep();
+        let made = command(programs.join("initdb"), &folder)
+            .args(["-D", "data", "-U", "planwright", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        Cluster::run(folder, port, settings, note)
+    }
+
+    fn run(folder: PathBuf, port: u16, settings: Vec<String>, note: Option<&Path>) -> Self {
+        let programs = programs().unwrap();
+        let mut keeper = command("/bin/sh".into(), &folder);
+        keeper.env("DIR", &folder).env("NOTE", note.unwrap_or(Path::new("")));
+        keeper.args(["-c", KEEPER, "keeper"]).arg(programs.join("postgres"));
+        keeper.args(["-D", "data", "-k"]).arg(&folder).args(["-p", &port.to_string()]);
+        keeper.args([
+            "-h",
+            "127.0.0.1",
+            "-c",
+            "max_connections=300",
+            "-c",
+            "fsync=off",
+            "-c",
+            "wal_level=replica",
+        ]);
+        keeper.args(settings.iter().flat_map(|setting| ["-c", setting]));
+        let keeper = Some(keeper.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+        let cluster = Cluster { folder, port, settings, keeper };
+        cluster.wait_until_ready();
+        cluster
+    }
+
+    fn wait_until_ready(&self) {
+        let since = Instant::now();
+        let config = format!("host=127.0.0.1 port={} user=planwright dbname=postgres", self.port);
+        while let Err(error) = postgres::Client::connect(&config, postgres::NoTls) {
+            let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            assert!(since.elapsed() < Duration::from_secs(60), "{error}\n{log}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Stops the server, kindly or as a loss of power would, and starts it again.
+    pub fn restart(self, kindly: bool) -> Self {
+        self.stop(kindly).start_again()
+    }
+
+    /// Stops the server, kindly or as a loss of power would.
+    pub fn stop(mut self, kindly: bool) -> Stopped {
+        std::fs::write(self.folder.join("keep"), "").unwrap();
+        if !kindly {
+            std::fs::write(self.folder.join("kill"), "").unwrap();
+        }
+        self.end();
+        let _ = std::fs::remove_file(self.folder.join("kill"));
+        Stopped { folder: self.folder.clone(), port: self.port, settings: self.settings.clone() }
+    }
+
+    fn end(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            drop(keeper.stdin.take());
+            let _ = keeper.wait();
+        }
+    }
+
+    /// The address of a database of this server.
+    pub fn address(&self, database: &str) -> String {
+        format!("postgres://planwright@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// A new database.
+    pub fn database(&self) -> String {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{}_{nth}", std::process::id());
+        self.client("postgres").batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
+        self.address(&name)
+    }
+
+    /// A connection to a database, past the store.
+    pub fn client(&self, database: &str) -> postgres::Client {
+        connect(&self.address(database))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A server that was stopped.
+pub struct Stopped {
+    folder: PathBuf,
+    port: u16,
+    settings: Vec<String>,
+}
+
+impl Stopped {
+    pub fn start_again(self) -> Cluster {
+        let cluster = Cluster::run(self.folder, self.port, self.settings, None);
+        let _ = std::fs::remove_file(cluster.folder.join("keep"));
+        cluster
+    }
+}
+
+/// A connection to an address, past the store.
+pub fn connect(address: &str) -> postgres::Client {
+    postgres::Client::connect(address, postgres::NoTls).unwrap()
+}
+
+/// The server that the tests of a process share with the processes that they start.
+pub fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        let note = |owner: u32| std::env::temp_dir().join(format!("planwright-pg-of-{owner}"));
+        let found = std::fs::read_to_string(note(std::os::unix::process::parent_id()));
+        if let Some((folder, port)) = found.ok().as_deref().and_then(|found| found.split_once('\n')) {
+            let settings = Vec::new();
+            return Cluster { folder: folder.into(), port: port.parse().unwrap(), settings, keeper: None };
+        }
+        let own = note(std::process::id());
+        let new = Cluster::start_noted(&[], Some(&own));
+        std::fs::write(&own, format!("{}\n{}", new.folder.display(), new.port)).unwrap();
+        if is_root() {
+            chown(&own, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        new
+    })
+}
+
+/// Says loudly that nothing here is tested, and ends the process.
+fn missing() -> ! {
+    let required = std::env::var_os("PLANWRIGHT_POSTGRES").is_some_and(|value| value == "required");
+    let said = "\n*** THERE IS NO POSTGRES HERE: the tests that need one are not run. \
+         Install the package postgresql (no server of it has to run). ***\n";
+    // Not by a macro: what a test prints is shown where it fails alone.
+    let _ = std::io::stderr().write_all(said.as_bytes());
+    std::process::exit(i32::from(required))
+}

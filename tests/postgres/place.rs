@@ -1,0 +1,21 @@
+//! The databases that the tests of this binary keep threads in: the file that a test opens holds the address of one.
+
+use std::path::Path;
+
+use planwright::journal::Durability;
+use planwright_postgres::{Address, PostgresStore};
+
+use crate::server::cluster;
+
+pub fn open(path: &Path) -> PostgresStore {
+    let address = std::fs::read_to_string(path).unwrap_or_else(|_| {
+        let new = cluster().database();
+        std::fs::write(path, &new).unwrap();
+        new
+    });
+    at(&address)
+}
+
+pub fn at(address: &str) -> PostgresStore {
+    PostgresStore::make(&Address::parse(address).unwrap(), Durability::Normal).unwrap()
+}
