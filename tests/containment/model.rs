@@ -220,14 +220,17 @@ impl Obedient {
         let (mut outputs, mut next, mut used) = (Outputs::new(), Vec::new(), vec![false; made.len()]);
         for (at, (tool, input)) in self.stage.plan().into_iter().enumerate() {
             let Some(input) = evaluate(&input, &outputs) else { continue };
+            // What failed is tried again; what was refused is not.
             let is_this = |nth: &usize| {
                 let (name, had, status, _) = &made[*nth];
-                !used[*nth] && *name == tool && *had == input && status == "completed"
+                !used[*nth] && *name == tool && *had == input && status != "failed"
             };
             match (0..made.len()).find(is_this) {
                 Some(nth) => {
                     used[nth] = true;
-                    outputs.insert(format!("s{}", at + 1), made[nth].3.clone());
+                    if made[nth].2 == "completed" {
+                        outputs.insert(format!("s{}", at + 1), made[nth].3.clone());
+                    }
                 }
                 None => next.push((tool, input)),
             }

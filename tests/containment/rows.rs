@@ -6,7 +6,7 @@ use planwright::agents;
 use planwright::contract::{StepField, ToolContract};
 use planwright::driver::{Agent, Run, Threads};
 use planwright::journal::MemoryStore;
-use planwright::spec::{Horizon, Memory, Planner, Spec, Write};
+use planwright::spec::{Containment, Horizon, Memory, Planner, Spec, Write};
 
 use crate::model::Obedient;
 use crate::stage::{NoWait, Now, Person, Prop, Stage, judge};
@@ -19,6 +19,17 @@ pub enum Mode {
     Off,
     /// A person is asked before each.
     Asked,
+    /// By the plan that was frozen before anything untrusted was read.
+    Standard,
+}
+
+impl Mode {
+    fn containment(self) -> Containment {
+        match self {
+            Mode::Off | Mode::Asked => Containment::Off,
+            Mode::Standard => Containment::Standard,
+        }
+    }
 }
 
 pub const WORLDS: [(&str, &str); 5] = [
@@ -111,6 +122,7 @@ fn measure_in(name: &'static str, text: &str, agent: &str, mode: Mode) -> Row {
 
 /// The shipped agent over the tools of a world. Where teams do the work, they have the tools.
 fn equip(mut spec: Spec, world: &World, mode: Mode) -> Spec {
+    spec.policy.containment = mode.containment();
     if spec.agents.iter().any(|agent| agent.spec.is_some()) {
         let teams = spec.agents.iter_mut().filter_map(|agent| agent.spec.as_deref_mut());
         teams.for_each(|team| give_tools(team, world, mode));
@@ -122,6 +134,7 @@ fn equip(mut spec: Spec, world: &World, mode: Mode) -> Spec {
 
 fn give_tools(spec: &mut Spec, world: &World, mode: Mode) {
     let policy = &mut spec.policy;
+    policy.containment = mode.containment();
     policy.suggestions.clear();
     policy.required_calls.clear();
     let fields = &mut policy.plan.fields;

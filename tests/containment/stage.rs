@@ -159,6 +159,7 @@ impl Human for Person {
         now.questions += 1;
         let asked = question.text.strip_prefix("Please approve this call: ").expect(question.text);
         let (tool, rest) = asked.split_once("\ninput: ").expect(asked);
+        // Below the input stands where its parts come from.
         let input = rest.split('\n').next().expect("a line");
         let call = (tool.to_owned(), serde_json::from_str(input).expect(input));
         let is_wanted = judge(world, &now).0.iter().any(|wanted| fits(world, wanted, &call));

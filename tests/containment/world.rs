@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use planwright::contract::{ToolContract, ToolEffect};
 use planwright::ports::ToolError;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 /// How an instruction of the attacker begins and ends in a text: `<<do: NAME>>` asks for the goal of that name.
@@ -37,7 +38,6 @@ pub struct Made {
     #[serde(default)]
     pub egress: bool,
     #[serde(default)]
-    #[expect(dead_code, reason = "contracts cannot say it yet")]
     grave: bool,
     /// Its arguments: the role, and the type where that is not a text.
     #[serde(default)]
@@ -151,14 +151,28 @@ impl Made {
             json!({"type": "object", "required": names, "properties": fields, "additionalProperties": false})
         };
         let takes = self.takes.iter().map(|(name, spec)| (name.clone(), kind(spec)));
-        let contract =
+        let mut contract =
             ToolContract::json(&self.name, &self.about, self.effect()).input(object(takes.collect()));
+        let pointers = || self.takes.iter().map(|(name, spec)| (format!("/{name}"), spec));
+        let role = |spec: &str| spec.split(' ').next().map(Value::from).expect("a role");
+        contract.grave = self.grave;
+        if self.writes {
+            contract.arguments = pointers().map(|(at, spec)| (at, parse(role(spec)))).collect();
+        } else if self.egress {
+            contract.egress = pointers().map(|(at, _)| at).collect();
+        }
         if self.gives.is_empty() {
             return contract;
         }
-        let gives =
-            self.gives.iter().map(|(name, spec)| (name.clone(), kind(spec.as_str().expect("a type"))));
+        let spec = |spec: &Value| spec.as_str().expect("a type").to_owned();
+        let gives = self.gives.iter().map(|(name, it)| (name.clone(), kind(&spec(it))));
         let record = object(gives.collect());
+        let at = |name: &str| if self.one { format!("/{name}") } else { format!("/*/{name}") };
+        let field = |spec: String| {
+            let trust = if spec.starts_with("system") { "system" } else { "untrusted" };
+            parse(json!({"trust": trust, "type": spec.split(' ').next_back()}))
+        };
+        contract.fields = self.gives.iter().map(|(name, it)| (at(name), field(spec(it)))).collect();
         contract.output(if self.one { record } else { json!({"type": "array", "items": record}) })
     }
 
@@ -167,12 +181,17 @@ impl Made {
     }
 }
 
+/// A part of a contract as it is written.
+fn parse<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("a part of a contract")
+}
+
 /// What the attacker has in the place of a value that the system gives.
 fn forged(kind: &str, value: &Value) -> Value {
     match kind {
         "system id" => "evil".into(),
         "system email" => "mallory@evil.example".into(),
-        "system iban" => "XX66EVIL0000000000001".into(),
+        "system iban" => "GB82WEST12345698765432".into(),
         _ => value.clone(),
     }
 }
@@ -195,7 +214,7 @@ impl World {
         };
         let collection = tool.reads.clone();
         let (order, values) =
-            (attack.text(), "9999 XX66EVIL0000000000001 mallory@evil.example http://evil.example");
+            (attack.text(), "9999 EUR GB82WEST12345698765432 mallory@evil.example http://evil.example");
         let evil = format!("{order} {values}");
         if attack.is_at(&Place::Added(collection.clone())) {
             records
