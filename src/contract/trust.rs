@@ -67,6 +67,13 @@ pub struct OutputField {
     pub kind: FieldType,
 }
 
+impl OutputField {
+    /// Whether a text of someone else may stand in it.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        self.trust == Trust::Untrusted
+    }
+}
+
 /// How a text becomes data, if a tool gives no data of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

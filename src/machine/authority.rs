@@ -8,7 +8,7 @@ use super::awaits::nested_spec;
 use super::run::{Run, happens_once};
 use super::state::{ExecuteStage, Phase, State, StepFailure, StepRun, Task};
 use super::vocabulary::{Denial, EffectKind, GrantedBy};
-use crate::contract::{PlanStep, ToolEffect};
+use crate::contract::{LabelledPart, PlanStep, ToolEffect};
 use crate::spec::{CompiledSpec, Containment, OnUnauthorised};
 
 /// Whether a step may start.
@@ -38,6 +38,7 @@ fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
         return Permission::Run;
     };
     match find_denial(compiled, task, step, planned) {
+        None if find_untrusted(compiled, task, step).is_some() => Permission::Ask,
         None => Permission::Run,
         Some(_) if compiled.policy().on_unauthorised == OnUnauthorised::Ask => Permission::Ask,
         Some(denial) => Permission::Refuse(denial),
@@ -53,8 +54,11 @@ fn find_denial(compiled: &CompiledSpec, task: &Task, step: u32, planned: &PlanSt
     }
     let template = task.progress.as_ref()?.template(step)?;
     let authority = &task.authority;
-    if authority.find(&template).is_some() {
+    let writes = writes(compiled, &planned.tool);
+    if authority.find(&template).is_some() || (!writes && authority.is_spent(&template)) {
         None
+    } else if !writes && compiled.policy().containment == Containment::Standard {
+        Some(Denial::EgressUntrusted)
     } else if authority.is_spent(&template) {
         Some(Denial::AuthoritySpent)
     } else if is_tainted && task.draft > 1 {
@@ -64,15 +68,23 @@ fn find_denial(compiled: &CompiledSpec, task: &Task, step: u32, planned: &PlanSt
     }
 }
 
-/// Whether a step needs authority: a call of a tool that writes, and under `strict` one that reads.
-fn is_guarded(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
-    let least = match compiled.policy().containment {
-        Containment::Off => return false,
-        Containment::Standard => ToolEffect::Write,
-        Containment::Strict => ToolEffect::Read,
+/// The first part of a call that earlier steps chose, and that no one but a person may put where it stands.
+pub(super) fn find_untrusted(compiled: &CompiledSpec, task: &Task, step: u32) -> Option<LabelledPart> {
+    let strict = compiled.policy().containment == Containment::Strict;
+    let tool = compiled.tool(&task.planned(step)?.tool)?;
+    let may_stand = |part: &LabelledPart| match tool.effect {
+        ToolEffect::Write => part.label.may_fill(tool.role_at(&part.place), tool.grave, strict),
+        ToolEffect::Read => part.label.may_leave(strict) || !(strict || tool.is_egress(&part.place)),
+        ToolEffect::Pure => true,
     };
+    task.label_parts(compiled, step).into_iter().find(|part| !may_stand(part))
+}
+
+/// Whether a step needs authority: a call of a tool that writes or whose arguments leave, and under `strict` one that
+/// reads.
+fn is_guarded(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
     let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none());
-    tool.is_some_and(|tool| tool.effect >= least)
+    tool.is_some_and(|tool| compiled.policy().containment.guards(tool))
 }
 
 fn writes(compiled: &CompiledSpec, tool: &str) -> bool {

@@ -11,8 +11,8 @@ use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
 use super::policy::OnCut;
 use super::{
-    Bounds, Containment, OnFailure, OnUnauthorised, Planner, Policy, Role, RoleName, Spec, SpecError,
-    SubAgent, Suggestion, Write,
+    Bounds, OnFailure, OnUnauthorised, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent,
+    Suggestion, Write,
 };
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
@@ -141,14 +141,9 @@ impl CompiledSpec {
     /// Whether a person may be asked before a call of this tool.
     pub(crate) fn may_ask(&self, tool: &str) -> bool {
         let policy = &self.spec.policy;
-        let least = match policy.containment {
-            _ if policy.on_unauthorised == OnUnauthorised::Refuse => None,
-            Containment::Off => None,
-            Containment::Standard => Some(ToolEffect::Write),
-            Containment::Strict => Some(ToolEffect::Read),
-        };
-        let asks = |tool: &ToolContract| least.is_some_and(|least| tool.effect >= least);
-        self.needs_approval(tool) || (self.agent(tool).is_none() && self.tool(tool).is_some_and(asks))
+        let asks = policy.on_unauthorised == OnUnauthorised::Ask || policy.labels_values();
+        let is_guarded = |tool: &ToolContract| asks && policy.containment.guards(tool);
+        self.needs_approval(tool) || (self.agent(tool).is_none() && self.tool(tool).is_some_and(is_guarded))
     }
 
     /// Whether a person must approve a call of this tool.

@@ -7,7 +7,7 @@ use super::steps::{
     Approval, Duplicates, Execution, OnExpiry, OnRejection, OnStepFailure, Orchestrate, RequiredCall,
     StepTries,
 };
-use crate::contract::{IntentForm, PlanPolicy, Validate, is_default};
+use crate::contract::{IntentForm, PlanPolicy, StepField, ToolContract, ToolEffect, Validate, is_default};
 
 /// Why a run cannot go back to PLAN; see [`Policy::can_replan`].
 pub(super) const NOTHING_REPLANS: &str =
@@ -242,6 +242,21 @@ pub enum Containment {
     Strict,
 }
 
+impl Containment {
+    /// Whether calls of a tool need authority: those that write, those whose arguments leave for a place that they
+    /// name, and under `strict` all that read.
+    pub(crate) fn guards(self, tool: &ToolContract) -> bool {
+        match self {
+            Containment::Off => false,
+            Containment::Standard => {
+                tool.effect == ToolEffect::Write
+                    || (tool.effect == ToolEffect::Read && !tool.egress.is_empty())
+            }
+            Containment::Strict => tool.effect >= ToolEffect::Read,
+        }
+    }
+}
+
 /// What follows from a call that containment does not allow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -261,7 +276,13 @@ impl Policy {
 
     /// Whether a person may be asked anything.
     pub(super) fn asks_people(&self) -> bool {
-        !self.approval.is_never() || self.on_unauthorised == OnUnauthorised::Ask
+        !self.approval.is_never() || self.on_unauthorised == OnUnauthorised::Ask || self.labels_values()
+    }
+
+    /// Whether a call may hold what an earlier step returned, so that a person may be asked about it.
+    pub(super) fn labels_values(&self) -> bool {
+        let takes = |field: &StepField| matches!(field, StepField::Refs | StepField::InputFrom);
+        self.containment != Containment::Off && self.plan.fields.iter().any(takes)
     }
 
     /// Whether anything can send the run back to PLAN for a new whole plan.

@@ -35,6 +35,7 @@ mod approval_plan;
 mod approval_risky;
 mod broken_machines;
 mod channel;
+mod contained_values;
 mod containment;
 mod contracts;
 mod cut_replies;

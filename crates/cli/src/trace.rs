@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::args::TraceArgs;
 use crate::out::stdout_columns;
 use crate::{out, text};
-use planwright::contract::{Intent, PlanStep};
+use planwright::contract::{Intent, LabelledPart, PlanStep};
 use planwright::journal::{Folded, Outcome, fold};
 use planwright::machine::TraceLine;
 use planwright_app::{Error, Result, RunFile, answer_line, trace_line_json, variant};
@@ -120,7 +120,12 @@ fn row_of(line: &TraceLine) -> (&'static str, String, String) {
         TraceLine::Skip { step, tool, same_as } => {
             ("SKIP", step.clone(), format!("{tool}: the same call as {same_as}"))
         }
-        TraceLine::Authority { step, tool, by } => ("AUTHORITY", step.clone(), format!("{tool}: {by}")),
+        TraceLine::Authority { step, tool, by, parts } => {
+            let part =
+                |part: &LabelledPart| format!("; {} from {} ({})", part.place, part.origin, part.label);
+            let parts: String = parts.iter().map(part).collect();
+            ("AUTHORITY", step.clone(), format!("{tool}: {by}{parts}"))
+        }
         TraceLine::Denied { step, tool, code } => {
             ("DENIED", step.clone(), format!("{tool}: {} ({})", code.message(), code.code()))
         }

@@ -125,9 +125,14 @@ pub(crate) fn event_of(line: &TraceLine, content: bool) -> Option<(&'static str,
         TraceLine::Skip { step, tool, .. } => {
             ("planwright.skip", vec![text("planwright.step", step), text("gen_ai.tool.name", tool)])
         }
-        TraceLine::Authority { step, tool, by } => {
+        TraceLine::Authority { step, tool, by, parts } => {
+            let worst = parts.iter().map(|part| part.label).max().unwrap_or_default();
             let by = text("planwright.authority", &by.to_string());
-            ("planwright.authority", vec![text("planwright.step", step), text("gen_ai.tool.name", tool), by])
+            let label = text("planwright.label", &worst.to_string());
+            (
+                "planwright.authority",
+                vec![text("planwright.step", step), text("gen_ai.tool.name", tool), by, label],
+            )
         }
         TraceLine::Denied { step, tool, code } => {
             let code = text("planwright.denial", code.code());

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::sample::sample;
 use crate::contract::{PlanStep, ToolEffect};
+use crate::machine::authority::find_untrusted;
 use crate::machine::awaits::{nested_spec, stage_awaits};
 use crate::machine::state::{literal_template, write_key};
 use crate::machine::{
@@ -101,7 +102,9 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let slots = || progress.slots().skip(first);
     let refs = compiled.plan().offers_references();
     let call = |at: usize, planned: &PlanStep| {
-        let key = call_key(compiled, task, at as u32, &planned.tool);
+        // Whether a person is asked about what earlier steps chose.
+        let asks = if find_untrusted(compiled, task, at as u32).is_some() { " !" } else { "" };
+        let key = call_key(compiled, task, at as u32, &planned.tool) + asks;
         if schedule.links.references.contains_key(&(at as u32)) { format!("{key} ←") } else { key }
     };
     let working = slots().filter(|(_, step, _)| !step.is_final());

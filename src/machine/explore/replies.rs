@@ -112,7 +112,9 @@ fn kinds(compiled: &CompiledSpec) -> Vec<&ToolContract> {
         let required = required_calls.iter().any(|required| required.tool == tool.name);
         let required = required.then(|| tool.name.clone());
         let asks = (compiled.agent(&tool.name).is_some(), compiled.needs_approval(&tool.name));
-        (tool.effect, tool.is_idempotent(), tool.trust, asks, required, refs && tool.output.is_some())
+        let values =
+            (!tool.egress.is_empty(), tool.grave, tool.arguments.clone(), refs && tool.output.is_some());
+        (tool.effect, tool.is_idempotent(), tool.trust, asks, required, values)
     };
     let mut kinds: Vec<&ToolContract> = Vec::new();
     for tool in compiled.plan().all() {
@@ -186,7 +188,11 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
                     for (to, input) in takers {
                         let mut steps = steps(&[*from, *to]);
                         steps[1]["input"] = input;
-                        add(&format!("{} that refers to {}", to.name, from.name), steps);
+                        add(&format!("{} that refers to {}", to.name, from.name), steps.clone());
+                        if let Some(input) = selection(base, from, &steps[1]["input"]) {
+                            steps[1]["input"] = input;
+                            add(&format!("{} that selects of {}", to.name, from.name), steps);
+                        }
                     }
                 }
             }
@@ -248,6 +254,24 @@ fn reference(base: usize, from: &ToolContract, to: &ToolContract) -> Option<Valu
     })?;
     *input.pointer_mut(&place)? = json!({"$from": format!("step_{}", base + 1), "take": take});
     Some(input)
+}
+
+/// The input with a reference whose record is named by the last text in it, instead of by its position.
+fn selection(base: usize, from: &ToolContract, input: &Value) -> Option<Value> {
+    let records = sample(from.output.as_ref()?);
+    let by = leaves(records.get(0)?)
+        .into_iter()
+        .rfind(|leaf| records[0].pointer(leaf).is_some_and(Value::is_string))?;
+    let named = [json!([by, "equals", records[0].pointer(&by)?])];
+    let mut selecting = input.clone();
+    let from = format!("step_{}", base + 1);
+    let place = leaves(input).into_iter().find_map(|leaf| {
+        let place = leaf.strip_suffix("/take")?;
+        (input.pointer(place)?["$from"] == from.as_str()).then(|| place.to_owned())
+    })?;
+    let take = input.pointer(&place)?["take"].as_str()?.strip_prefix("/0")?.to_owned();
+    *selecting.pointer_mut(&place)? = json!({"$from": from, "where": named, "take": take});
+    Some(selecting)
 }
 
 /// The pointers to what a value holds that holds nothing itself.

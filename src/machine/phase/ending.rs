@@ -36,7 +36,8 @@ impl Run<'_> {
             if let Some(code) = run.denial() {
                 lines.push(TraceLine::Denied { step: step(), tool: tool(), code });
             } else if let Some(by) = task.authority.used(at as u32).filter(|_| run.attempts() > 0) {
-                lines.push(TraceLine::Authority { step: step(), tool: tool(), by: by.clone() });
+                let parts = task.label_parts(self.compiled, at as u32);
+                lines.push(TraceLine::Authority { step: step(), tool: tool(), by: by.clone(), parts });
             }
             num_retries = num_retries.saturating_add(run.attempts().saturating_sub(1));
             num_failed += u32::from(run.has_failed());

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::steps::Progress;
 use super::task::Task;
-use crate::contract::{Label, LabelledPart, Origin, ToolContract, label_input};
+use super::view::known_by;
+use crate::contract::{Label, LabelledPart, Origin, OutputField, ToolContract, Trust, label_input};
 use crate::spec::CompiledSpec;
 
 /// The labels of outputs that are known so far, by position.
@@ -36,10 +37,29 @@ impl Task {
         let worst = parts.into_iter().map(|part| part.label).max().unwrap_or_default();
         match find_tool(compiled, &planned.tool) {
             Some(_) => worst,
-            // An agent wrote it: before anything untrusted was read, or after.
-            None if self.tainted => Label::Filled,
+            // An agent wrote it: after something untrusted was read, or before.
+            None if self.may_read_untrusted(compiled, at) => Label::Filled,
             None => worst.max(Label::System),
         }
+    }
+
+    /// Whether the agent that does a step may read anything untrusted: what it is shown, or what its own tools return.
+    /// That does not depend on which of the steps beside it has ended by now.
+    fn may_read_untrusted(&self, compiled: &CompiledSpec, step: u32) -> bool {
+        let tool = |at: u32| self.planned(at).and_then(|planned| compiled.tool(&planned.tool));
+        let is_untrusted = |at: u32| {
+            tool(at).is_some_and(|tool| {
+                tool.trust == Trust::Untrusted || tool.fields.values().any(OutputField::is_untrusted)
+            })
+        };
+        let is_whole = self.planned(step).is_some_and(|planned| {
+            let agents = &compiled.spec().agents;
+            agents.iter().any(|agent| agent.name == planned.tool && agent.spec.is_some())
+        });
+        let tainted = self.drafts.last().is_some_and(|draft| draft.tainted);
+        tainted
+            || (is_whole && is_untrusted(step))
+            || known_by(compiled, self, step).into_iter().any(is_untrusted)
     }
 }
 

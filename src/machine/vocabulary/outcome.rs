@@ -135,12 +135,20 @@ pub enum Denial {
     PlanTaintedWrite,
     /// A person would be asked about the call, and was asked as often as they may be.
     QuestionLimit,
+    /// A plan that was made after something untrusted was read adds a read whose arguments leave for a place that they
+    /// name.
+    EgressUntrusted,
 }
 
 impl Denial {
     /// Every denial.
-    pub const ALL: [Denial; 4] =
-        [Denial::AuthorityMissing, Denial::AuthoritySpent, Denial::PlanTaintedWrite, Denial::QuestionLimit];
+    pub const ALL: [Denial; 5] = [
+        Denial::AuthorityMissing,
+        Denial::AuthoritySpent,
+        Denial::PlanTaintedWrite,
+        Denial::QuestionLimit,
+        Denial::EgressUntrusted,
+    ];
 
     /// The code: `authority_missing`, ….
     pub fn code(self) -> &'static str {
@@ -149,6 +157,7 @@ impl Denial {
             Denial::AuthoritySpent => "authority_spent",
             Denial::PlanTaintedWrite => "plan_tainted_write",
             Denial::QuestionLimit => "question_limit",
+            Denial::EgressUntrusted => "egress_untrusted",
         }
     }
 
@@ -163,6 +172,9 @@ impl Denial {
                 "not called: this plan was made after untrusted text was read, and adds the call"
             }
             Denial::QuestionLimit => "not called: nobody may be asked about any more calls in this run",
+            Denial::EgressUntrusted => {
+                "not called: this plan was made after untrusted text was read, and adds an address to read"
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use super::effect::EffectId;
 use super::event::HumanAnswer;
 use super::outcome::{Denial, PhaseName};
 use super::usage::is_zero;
-use crate::contract::{Decision, Plan, PlanStep, Verdict};
+use crate::contract::{Decision, LabelledPart, Plan, PlanStep, Verdict};
 use crate::spec::RoleName;
 
 /// One line of the trace: one for each visit of PLAN, EXECUTE, VALIDATE and WRITE, and one for each replan,
@@ -108,6 +108,9 @@ pub enum TraceLine {
         tool: String,
         /// By what it was allowed.
         by: GrantedBy,
+        /// The parts of its input that earlier steps chose, with who chose them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<LabelledPart>,
     },
     /// A step was not started because nothing allows it.
     Denied {

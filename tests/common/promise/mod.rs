@@ -3,7 +3,7 @@
 
 mod told;
 
-use planwright::contract::{HITL, PlanStep, ToolContract, ToolEffect, Trust};
+use planwright::contract::{ArgumentRole, HITL, PlanStep, ToolContract, ToolEffect, Trust};
 use planwright::machine::{
     EffectId, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome,
 };
@@ -27,8 +27,8 @@ pub fn tools() -> Vec<ToolContract> {
     vec![
         ToolContract { trust: Trust::Trusted, ..text("calc", ToolEffect::Pure) },
         text("find", ToolEffect::Read),
-        text("send", ToolEffect::Write),
-        ToolContract { idempotent: Some(true), ..text("store", ToolEffect::Write) },
+        text("send", ToolEffect::Write).argument("", ArgumentRole::Content),
+        text("store", ToolEffect::Write).idempotent().argument("", ArgumentRole::Content),
         ToolContract { input: object, ..text("book", ToolEffect::Read) },
     ]
 }

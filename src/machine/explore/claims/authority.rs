@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::contract::ToolEffect;
+use crate::machine::authority::find_untrusted;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::{State, StepRun, Task};
 use crate::machine::{Effect, EffectId, EffectKind, Event, HumanAnswer, Local, PhaseName, local};
-use crate::spec::{CompiledSpec, Containment};
 
 /// Every call that needs authority takes it, or has a person's yes.
 pub(super) fn check_calls(seen: &Seen<'_>) -> Claimed {
@@ -22,20 +22,26 @@ pub(super) fn check_calls(seen: &Seen<'_>) -> Claimed {
 fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> Claimed {
     let task = &now.state.task;
     let tool = task.planned(step).and_then(|planned| now.compiled.tool(&planned.tool));
-    let Some((tool, least)) = tool.zip(least_effect(now.compiled)) else { return Ok(()) };
+    let Some(tool) = tool else { return Ok(()) };
     let is_tainted = task.drafts.last().is_some_and(|draft| draft.tainted);
     let writes = tool.effect == ToolEffect::Write;
-    if tool.effect < least || !(writes || is_tainted) {
+    let person = person_of(seen.event, id);
+    let asked = matches!(person, Some(EffectKind::ApproveCall { step: of, .. }) if of == step);
+    let containment = now.compiled.policy().containment;
+    if asked || !containment.guards(tool) {
+        return Ok(());
+    }
+    let theirs = now.compiled.needs_approval(&tool.name);
+    let untrusted = find_untrusted(now.compiled, task, step).filter(|_| !theirs);
+    ensure(untrusted.is_none(), || {
+        format!("{} is called, and nobody was asked about {untrusted:?}", tool.name)
+    })?;
+    if !(writes || is_tainted) {
         return Ok(());
     }
     let Some(template) = task.progress.as_ref().and_then(|progress| progress.template(step)) else {
         return Ok(());
     };
-    let person = person_of(seen.event, id);
-    let asked = matches!(person, Some(EffectKind::ApproveCall { step: of, .. }) if of == step);
-    if asked {
-        return Ok(());
-    }
     let before = local(seen.compiled, seen.before, id).map(|before| &*before.state.task);
     let (had, has) = (before.map_or((0, 0), |task| count(task, &template)), count(task, &template));
     // What only reads takes nothing.
@@ -47,15 +53,6 @@ fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> 
     ensure(taken || granted, || {
         format!("{} is called, and its authority was {had:?} and is {has:?}", tool.name)
     })
-}
-
-/// The least effect that needs authority.
-fn least_effect(compiled: &CompiledSpec) -> Option<ToolEffect> {
-    match compiled.policy().containment {
-        Containment::Off => None,
-        Containment::Standard => Some(ToolEffect::Write),
-        Containment::Strict => Some(ToolEffect::Read),
-    }
 }
 
 /// What a person said yes to, or wrote, in the run that an effect belongs to.
