@@ -187,10 +187,15 @@ function expired(thread, open, onDone) {
   return h("div", null, h("p", null, "The time for an answer is over."), button, refusal);
 }
 
+// What stands behind the input in the words of a question: where a part of it comes from, and what was done before.
+const PART = /\n- (?:\*|\/.*): .* \((?:trusted|untrusted|written by .*|신뢰.*)\)$/;
+const MADE = /\n(?:Already made, and not made again|이미 실행되어 다시 실행되지 않는 호출):(?:\n- .*)+$/;
+
 // The input that stands in the words of a question about a call, as a field shows it; as it was planned where the words
 // are cut.
 function callInput(question, planned) {
-  const text = /^.*\n(?:input|입력): ([^]*)$/.exec(question)?.[1] ?? "";
+  let text = (/^.*\n(?:input|입력): ([^]*)$/.exec(question)?.[1] ?? "").replace(MADE, "");
+  while (typeof planned !== "string" && PART.test(text)) text = text.replace(PART, "");
   let input = !text || /… \(\d+\)$/.test(text) ? (planned ?? text) : text;
   try {
     const value = JSON.parse(input);
