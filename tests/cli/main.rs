@@ -15,6 +15,7 @@ mod crash_calls;
 #[cfg(unix)]
 mod ctrl_c;
 mod damage;
+mod explain;
 mod file_limits;
 mod golden;
 mod hinted;

@@ -20,7 +20,7 @@ pub use export::{ChromeArgs, ExportCommand, ExportedArgs, OtlpArgs};
 pub use mcp::{McpCommand, McpServeArgs, ServersArgs};
 pub use serve::{KeysCommand, ServeArgs, ServeCommand};
 pub use threads::*;
-pub use view::{CompareArgs, ViewArgs};
+pub use view::{CompareArgs, ExplainArgs, ViewArgs};
 
 /// Runs an LLM agent on a finite state machine, and replays what it did.
 #[derive(Parser)]
@@ -103,6 +103,9 @@ pub enum Command {
     /// Compare two runs: where they part, and how
     #[command(after_help = include_str!("help/compare.txt"))]
     Compare(CompareArgs),
+    /// Say why a run did what it did: by what each call was allowed, who chose what was put into it, what was refused
+    #[command(after_help = include_str!("help/explain.txt"))]
+    Explain(ExplainArgs),
     /// Export stored runs as traces
     Export {
         #[command(subcommand)]

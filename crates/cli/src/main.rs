@@ -14,6 +14,7 @@ mod compare;
 mod cost;
 mod drift;
 mod editor;
+mod explain;
 mod export;
 mod indexing;
 mod manual;
@@ -97,6 +98,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         }
         Command::Trace(args) => trace::trace(&args)?,
         Command::View(args) => view::view(&args)?,
+        Command::Explain(args) => explain::explain(&args)?,
         Command::Compare(args) => return compare::compare_runs(&args, cli.color),
         Command::Export { command } => export::export(&command)?,
         Command::Diagram { agent, format } => agents::draw_diagram(agent.as_deref(), format)?,

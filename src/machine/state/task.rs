@@ -9,9 +9,11 @@ use super::authority::Authority;
 use super::input::{Input, Turn};
 use super::phase::{ExecuteStage, Phase, PlanStage};
 use super::steps::{Progress, StepRun, Writes};
-use crate::contract::{Decision, Intent, PlanStep, PreviousContext, Shortfall, Source, Verdict};
-use crate::machine::vocabulary::{Counters, Failure, PhaseName, RunError, TraceLine, Usage};
-use crate::spec::{Policy, RoleName};
+use crate::contract::{
+    Decision, Intent, LabelledPart, PlanStep, PreviousContext, Shortfall, Source, Verdict,
+};
+use crate::machine::vocabulary::{Counters, Failure, GrantedBy, PhaseName, RunError, TraceLine, Usage};
+use crate::spec::{CompiledSpec, Policy, RoleName};
 
 /// A run at one moment. It serialises whole: written, read and stepped is the same as stepped. One that
 /// is read is checked, so that no file can make the machine panic.
@@ -108,6 +110,18 @@ impl State {
     /// Whether the run has read untrusted output. Once true, it stays true.
     pub fn is_tainted(&self) -> bool {
         self.task.tainted
+    }
+
+    /// By what the call of a step of the plan at hand was allowed, by the step's position; nothing where it needed no
+    /// authority.
+    pub fn granted_by(&self, step: u32) -> Option<&GrantedBy> {
+        self.task.authority.used(step)
+    }
+
+    /// The parts of the input of a step of the plan at hand that earlier steps gave, with who chose them. What stands in
+    /// the plan itself is not among them.
+    pub fn label_parts(&self, compiled: &CompiledSpec, step: u32) -> Vec<LabelledPart> {
+        self.task.label_parts(compiled, step)
     }
 
     /// Whether nothing in it contradicts the rest.

@@ -35,7 +35,7 @@ pub use difference::{Difference, diff_text};
 pub use fixture::records_of_fixture;
 pub use part::{PhaseEdge, RunPart, SentBack, ShownDraft, ShownLine, ShownStep, TakenEdge};
 pub use replay::compare_replay;
-pub use source::{RunFile, find_recording, find_turn, split_turn};
+pub use source::{RunFile, find_recording, find_records, find_turn, split_turn};
 pub use summary::{AskedOf, FailedStep, RunSummary, SummedDraft};
 pub use timeline::{SharedBeginning, ShownRequest, TimelineEffect};
 

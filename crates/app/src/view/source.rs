@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::RunView;
-use super::fixture::view_of_fixture;
+use super::fixture::{records_of_fixture, view_of_fixture};
 use crate::error::{Error, Result};
 use crate::known_keys;
 use crate::pending::RunLocation;
@@ -112,6 +112,18 @@ impl RunView {
             NamedRun::File(file) => file.view(Path::new(text)),
             NamedRun::Turn(stored, turn) => Ok(RunView::load(&stored, turn, None)?),
         }
+    }
+}
+
+/// Loads the records of a run, which is named as for [`RunView::find`]. Those of a fixture are without times.
+///
+/// # Errors
+/// Where there is none, or it does not read.
+pub fn find_records(text: &str, place: &StorePlace) -> Result<Vec<Record>> {
+    match NamedRun::find(text, place)? {
+        NamedRun::File(RunFile::Journal(records)) => Ok(records),
+        NamedRun::File(RunFile::Fixture(fixture)) => records_of_fixture(&fixture).map_err(Error::at(text)),
+        NamedRun::Turn(stored, turn) => Ok(stored.records(Some(turn))?.1),
     }
 }
 

@@ -32,6 +32,18 @@ pub struct CompareArgs {
 }
 
 #[derive(Args)]
+pub struct ExplainArgs {
+    /// A run: a thread, such as demo or demo:2 for its second turn, a journal, or a fixture
+    #[arg(value_name = "RUN", value_parser = NonEmptyStringValueParser::new())]
+    pub run: String,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct ViewArgs {
     /// A run: a thread, such as demo or demo:2 for its second turn, a journal, or a fixture
     #[arg(value_name = "RUN")]

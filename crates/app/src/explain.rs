@@ -1,0 +1,216 @@
+//! Why a run did what it did: each effect with its reason, who chose what was put into it, and what was refused.
+//!
+//! **Invariant:** all of it is worked out of the records by the machine's own rules. No run says it of itself.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use planwright::contract::{Label, LabelledPart, ToolEffect};
+use planwright::journal::{JournalError, Record, RunStatus, fold};
+use planwright::machine::{
+    Denial, EffectId, Event, GrantedBy, State, ToolOutcome, TraceLine, awaited, local, start, transition,
+};
+use planwright::prompt::{Request, RequestBody};
+use planwright::spec::{CompiledSpec, Containment};
+
+/// A run, explained.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The agent.
+    pub agent: String,
+    /// What was asked.
+    pub question: String,
+    /// Where the run stands.
+    pub status: &'static str,
+    /// Which rules hold about what was read: `off`, `standard` or `strict`.
+    pub containment: Containment,
+    /// The effect whose answer brought the first untrusted text; nothing where none did.
+    pub untrusted_since: Option<EffectId>,
+    /// The effects in the order in which they were asked.
+    pub effects: Vec<ExplainedEffect>,
+    /// The steps that were not started.
+    pub refused: Vec<Refused>,
+}
+
+/// An effect, and why it was allowed.
+#[derive(Debug, Serialize)]
+pub struct ExplainedEffect {
+    /// The effect.
+    pub effect: EffectId,
+    /// Whom it asks: a role, a tool, a person.
+    pub asked: String,
+    /// What it does: `model`, `pure`, `read`, `write`, `person` or `wait`.
+    pub does: &'static str,
+    /// Why it was done.
+    pub reason: String,
+    /// Whether the run had read untrusted text when it was asked.
+    pub after_untrusted: bool,
+    /// What a tool was called with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// Who chose each part of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<LabelledPart>,
+    /// What came of it: `answered`, `failed: KIND`; nothing where there is no answer.
+    pub outcome: Option<String>,
+}
+
+/// A step that was not started.
+#[derive(Debug, Serialize)]
+pub struct Refused {
+    /// The agents that the step is nested in; empty for a step of the run itself.
+    pub within: String,
+    /// The step.
+    pub step: String,
+    /// Its tool.
+    pub tool: String,
+    /// Why: `authority_missing`, ….
+    pub code: Denial,
+    /// The same in words.
+    pub why: &'static str,
+}
+
+impl Explanation {
+    /// Explains a run out of its records.
+    ///
+    /// # Errors
+    /// Where the records do not fold; names the record.
+    pub fn of(records: &[Record]) -> Result<Self, JournalError> {
+        let folded = fold(records.iter().cloned())?;
+        let Some(Record::Header(header)) = records.first() else {
+            return Err(JournalError::damaged("journal record 0", "expected a header"));
+        };
+        let compiled = &folded.compiled;
+        let mut state = start(compiled, header.input.clone()).state;
+        let mut found = Explanation {
+            agent: header.spec.name.clone(),
+            question: header.input.question.clone(),
+            status: RunStatus::of(&folded).name(),
+            containment: compiled.policy().containment,
+            untrusted_since: None,
+            effects: Vec::new(),
+            refused: Vec::new(),
+        };
+        for (number, record) in (0..).zip(records) {
+            match record {
+                Record::Requested { effect, .. } => found.ask(compiled, &state, *effect),
+                Record::Answered { event, .. } | Record::Happened { event, .. } => {
+                    let was_tainted = state.is_tainted();
+                    state = transition(compiled, state, event.clone())
+                        .map_err(|refused| JournalError::at(number, refused.to_string()))?
+                        .state;
+                    found.answer(event);
+                    if !was_tainted && state.is_tainted() {
+                        found.untrusted_since = event.effect();
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.refuse("", state.trace());
+        Ok(found)
+    }
+
+    fn ask(&mut self, compiled: &CompiledSpec, state: &State, effect: EffectId) {
+        // What is asked again after a crash is the one effect.
+        if self.effects.iter().any(|known| known.effect == effect) {
+            return;
+        }
+        let request =
+            awaited(compiled, state, effect).and_then(|effect| Request::of(compiled, state, effect));
+        let (Some(request), Some(here)) = (request, local(compiled, state, effect)) else { return };
+        let asked = request.asked.to_string();
+        let mut explained = ExplainedEffect {
+            effect,
+            asked,
+            does: "wait",
+            reason: "a step is tried again".to_owned(),
+            after_untrusted: here.state.is_tainted(),
+            input: None,
+            arguments: Vec::new(),
+            outcome: None,
+        };
+        match request.body {
+            RequestBody::Model { role, .. } => {
+                (explained.does, explained.reason) = ("model", format!("the agent has a {role}"));
+            }
+            RequestBody::Human { .. } => {
+                (explained.does, explained.reason) = ("person", "the agent asks a person here".to_owned());
+            }
+            RequestBody::Tool { step, contract, input, .. } => {
+                let does = contract.map_or(ToolEffect::Write, |contract| contract.effect);
+                explained.does = match does {
+                    ToolEffect::Pure => "pure",
+                    ToolEffect::Read => "read",
+                    ToolEffect::Write => "write",
+                };
+                let by = here.state.granted_by(step).map(|by| match by {
+                    GrantedBy::Plan { draft, step } => format!("in the plan of draft {draft} ({step})"),
+                    GrantedBy::Approval(asked) => format!("approved at {asked}"),
+                });
+                explained.reason = by.unwrap_or_else(|| match here.compiled.policy().containment {
+                    Containment::Off => "containment is off".to_owned(),
+                    _ => format!("a {} call needs no authority", explained.does),
+                });
+                explained.arguments = arguments(&input, here.state.label_parts(here.compiled, step));
+                explained.input = Some(input);
+            }
+            _ => {}
+        }
+        self.effects.push(explained);
+    }
+
+    fn answer(&mut self, event: &Event) {
+        let asked = event.effect();
+        let Some(known) = self.effects.iter_mut().find(|known| Some(known.effect) == asked) else { return };
+        known.outcome = Some(match event {
+            Event::ToolReturned { outcome: ToolOutcome::Failed { kind, .. }, .. } => {
+                format!("failed: {kind}")
+            }
+            Event::ModelFailed { failure, .. } => format!("failed: {}", failure.class),
+            Event::Expired { .. } => "nobody answered in time".to_owned(),
+            Event::HumanAnswered { answer, .. } => format!("answered: {}", answer.kind()),
+            _ => "answered".to_owned(),
+        });
+    }
+
+    /// Collects the refusals of a trace and of the runs in it.
+    fn refuse(&mut self, within: &str, trace: &[TraceLine]) {
+        for line in trace {
+            match line {
+                TraceLine::Denied { step, tool, code } => self.refused.push(Refused {
+                    within: within.to_owned(),
+                    step: step.clone(),
+                    tool: tool.clone(),
+                    code: *code,
+                    why: code.message(),
+                }),
+                TraceLine::Execute { nested, .. } => nested.iter().for_each(|inner| {
+                    let within = [within, &inner.agent].into_iter().filter(|name| !name.is_empty());
+                    self.refuse(&within.collect::<Vec<_>>().join("/"), &inner.trace);
+                }),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Who chose each part of an input: what no step before gave is as the plan has it.
+fn arguments(input: &Value, parts: Vec<LabelledPart>) -> Vec<LabelledPart> {
+    let fields = input.as_object().filter(|fields| !fields.is_empty());
+    let places: Vec<String> = match fields {
+        Some(fields) => {
+            fields.keys().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
+        }
+        None => vec![String::new()],
+    };
+    let covers = |part: &LabelledPart, place: &str| {
+        part.place.is_empty() || part.place == place || part.place.starts_with(&format!("{place}/"))
+    };
+    let literal = places.into_iter().filter(|place| !parts.iter().any(|part| covers(part, place)));
+    let literal =
+        literal.map(|place| LabelledPart { place, label: Label::Literal, origin: "plan".to_owned() });
+    let mut all: Vec<LabelledPart> = literal.collect();
+    all.extend(parts);
+    all
+}

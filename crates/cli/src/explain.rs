@@ -1,0 +1,38 @@
+//! `explain`: why a run did what it did.
+
+use crate::args::ExplainArgs;
+use crate::{out, text};
+use planwright::contract::LabelledPart;
+use planwright_app::{Error, ExplainedEffect, Explanation, Refused, Result, find_records};
+
+pub fn explain(args: &ExplainArgs) -> Result<()> {
+    let records = find_records(&args.run, &args.store.place()?)?;
+    let explained = Explanation::of(&records).map_err(Error::at(&args.run))?;
+    if args.json {
+        return out::print_json(&explained);
+    }
+    let mut lines = vec![text::line(&format!("{}: {}", explained.agent, explained.question))];
+    lines.extend(explained.effects.iter().flat_map(effect_lines));
+    let since = explained.untrusted_since.map(|effect| format!("untrusted text was read at {effect}"));
+    lines.push(since.unwrap_or_else(|| "nothing untrusted was read".to_owned()));
+    lines.extend(explained.refused.iter().map(refused_line));
+    out::print_lines(&lines)
+}
+
+/// An effect and why, and below it who chose each part of what it was called with.
+fn effect_lines(effect: &ExplainedEffect) -> Vec<String> {
+    let ExplainedEffect { asked, does, reason, outcome, .. } = effect;
+    let outcome = outcome.as_deref().unwrap_or("no answer");
+    let first = format!("{}  {asked} ({does}): {reason}; {outcome}", effect.effect);
+    let part = |LabelledPart { place, label, origin }: &LabelledPart| {
+        let place = if place.is_empty() { "input" } else { place };
+        format!("  {}", text::line(&format!("{place}: {origin} ({label})")))
+    };
+    [text::line(&first)].into_iter().chain(effect.arguments.iter().map(part)).collect()
+}
+
+fn refused_line(refused: &Refused) -> String {
+    let Refused { within, step, tool, code, why } = refused;
+    let within = if within.is_empty() { String::new() } else { format!("{within}: ") };
+    text::line(&format!("refused: {within}{step} ({tool}): {why} ({})", code.code()))
+}
