@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use twox_hash::xxhash3_128::{RawHasher, SecretBuffer};
+use twox_hash::xxhash3_128::{Hasher, RawHasher, SecretBuffer};
 
 use super::{Planner, Policy, Role, RoleName};
 use crate::contract::{AnswerForm, Decision, Intent, PlanContract, PreviousContext, Scope, ToolContract};
@@ -130,6 +130,9 @@ fn list_tools(system: &mut String, plan: &PlanContract, offered: &[ToolContract]
     }
 }
 
+/// Most bytes that are digested at once.
+const SHORT: usize = 240;
+
 /// An XXH3 hash of 128 bits, written as 32 hexadecimal digits. It tells apart requests that were not
 /// made to collide, so do not guard anything with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,12 +142,28 @@ impl Digest {
     /// Digests a sequence of parts. Each part is preceded by its length, so that moving a byte from
     /// one part to the next changes the digest.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = RawHasher::new(SecretBuffer::default());
+        // What is short is digested at once, which takes a fraction of the time and gives the same.
+        let (mut short, mut filled, mut long) = ([0; SHORT], 0, None);
         for part in parts {
-            hasher.write(&(part.len() as u64).to_le_bytes());
-            hasher.write(part);
+            for piece in [&(part.len() as u64).to_le_bytes()[..], part] {
+                let end = filled + piece.len();
+                match &mut long {
+                    None if end <= SHORT => {
+                        short[filled..end].copy_from_slice(piece);
+                        filled = end;
+                    }
+                    None => {
+                        let mut hasher = RawHasher::new(SecretBuffer::default());
+                        hasher.write(&short[..filled]);
+                        hasher.write(piece);
+                        long = Some(hasher);
+                    }
+                    Some(hasher) => hasher.write(piece),
+                }
+            }
         }
-        Digest(hasher.finish_128().to_be_bytes())
+        let hash = long.map_or_else(|| Hasher::oneshot(&short[..filled]), |hasher| hasher.finish_128());
+        Digest(hash.to_be_bytes())
     }
 
     /// The digest of which these are the bytes.
@@ -184,5 +203,24 @@ impl<'de> Deserialize<'de> for Digest {
         number.map(|number| Digest(number.to_be_bytes())).ok_or_else(|| {
             serde::de::Error::custom(format!("expected a digest of 32 hexadecimal digits, found {text:?}"))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_digested_at_once_has_the_digest_that_it_has_piece_by_piece() {
+        for len in 0..2 * SHORT {
+            let text: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let (one, other) = text.split_at(len / 3);
+            let mut hasher = RawHasher::new(SecretBuffer::default());
+            for part in [one, other] {
+                hasher.write(&(part.len() as u64).to_le_bytes());
+                hasher.write(part);
+            }
+            assert_eq!(Digest::of([one, other]).0, hasher.finish_128().to_be_bytes(), "{len} bytes");
+        }
     }
 }

@@ -41,8 +41,8 @@ fn run_says_by_what_each_call_was_allowed_and_what_was_refused() {
     let said = home.check(&["explain", "run.jsonl"], 0);
     said.prints(&[
         "validated: Pay 10.",
-        "step.1.1.1  wiki (read): a read call needs no authority; answered",
-        "step.1.2.1  pay (write): in the plan of draft 1 (step_2); answered\n  input: plan (literal)",
+        "step.1.1.1 wiki (read): a read call needs no authority; answered",
+        "step.1.2.1 pay (write): in the plan of draft 1 (step_2); answered\n  input: plan (literal)",
         "untrusted text was read at step.1.1.1",
         "(pay): not called: this plan was made after untrusted text was read, and adds the call (plan_tainted_write)",
     ]);

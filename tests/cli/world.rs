@@ -329,7 +329,7 @@ name = "search"
 description = "pays"
 input = { type = "string", minLength = 1 }
 effect = "write"
-trust = "trusted"
+trust = "untrusted"
 needs_approval = false
 timeout_ms = 1000
 max_output_bytes = 4000

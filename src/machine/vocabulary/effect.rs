@@ -1,6 +1,6 @@
 //! Effects: what a run asks of the world, and the ids that tie an answer to what was asked.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -189,7 +189,11 @@ impl fmt::Display for EffectKind {
         f.write_str(name)?;
         numbers.into_iter().try_for_each(|number| {
             f.write_str(".")?;
-            fmt::Display::fmt(&number, f)
+            // Most are of one digit, and ids are written at every step.
+            match number {
+                0..=9 => f.write_char(char::from(b'0' + number as u8)),
+                _ => fmt::Display::fmt(&number, f),
+            }
         })
     }
 }
