@@ -20,7 +20,7 @@ export function grantsByStep(part) {
 }
 
 // What allowed a call, or why it was refused, in words.
-export function grantWords({ phase, by, code, message, arguments: parts = [] }) {
+export function grantWords({ phase, by, code, message, parts = [] }) {
   const words =
     phase === "DENIED"
       ? [message ?? "", " ", h("code", null, code)]
