@@ -35,6 +35,7 @@ mod pool;
 mod problem;
 mod reply;
 mod service;
+mod shared;
 mod threads;
 mod turns;
 mod watch;
@@ -102,8 +103,9 @@ pub fn serve(
         let address =
             listener.local_addr().map_err(|error| Error::caused("the address is not known", error))?;
         if options.resume {
-            go_on_with_what_was_left(&service, announce)?;
+            go_on_with_what_was_left(&service, announce).await?;
         }
+        shared::listen(&service, options.resume).await?;
         let app = router(&service, options, &guard);
         tracing::info!(address = address.to_string(), "ready");
         announce.ready(address);
@@ -278,20 +280,16 @@ async fn no_such_method() -> impl IntoResponse {
 }
 
 /// Lets the turns go on whose process was killed. Those in doubt wait for a person.
-fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result<()> {
-    let left = service.left_threads().map_err(|problem| Error::unusable(problem.detail()))?;
+async fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result<()> {
+    let known = Arc::clone(service);
+    let left = read(move || known.left_threads()).await;
+    let left = left.map_err(|problem| Error::unusable(problem.detail()))?;
     if !left.is_empty() {
         announce.note(&format!("{} stopped before their end, and go on", left.len()));
     }
     // Who asks for what happens in them waits for them.
     for thread in left {
-        let running = service.live.run(&thread);
-        let work = service.work(running, thread, |service, stored, under| {
-            service.go_on(stored, under, |handle, agent| handle.resume(agent))
-        });
-        let pool = Arc::clone(&service.pool);
-        // What does not go on is as it was, and says so where it is shown.
-        tokio::spawn(async move { pool.run_in_turn(work).await });
+        tokio::spawn(service.go_on_in_turn(thread));
     }
     Ok(())
 }

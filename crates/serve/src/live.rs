@@ -105,6 +105,13 @@ impl Live {
         Watching { channel, only, words, notes, stopping, streams }
     }
 
+    /// Tells those who watch a thread that another process has written to it.
+    pub fn moved(&self, thread: &ThreadId) {
+        let watched = lock(&self.threads).get(thread).and_then(Weak::upgrade);
+        // It is of no run here.
+        watched.map(|channel| channel.notes.send(Note { run: u64::MAX, what: What::Moved }));
+    }
+
     /// How many watch.
     pub fn streams(&self) -> usize {
         self.streams.load(Ordering::Relaxed)

@@ -248,6 +248,17 @@ impl Service {
         self.turn(stored, under.turn())
     }
 
+    /// Goes on with a thread that stopped before its end, once there is a place for it. What does not go on is as it was,
+    /// and says so where it is shown.
+    pub fn go_on_in_turn(self: &Arc<Self>, thread: ThreadId) -> impl Future<Output = ()> + Send + use<> {
+        let running = self.live.run(&thread);
+        let work = self.work(running, thread, |service, stored, under| {
+            service.go_on(stored, under, |handle, agent| handle.resume(agent))
+        });
+        let pool = Arc::clone(&self.pool);
+        async move { drop(pool.run_in_turn(work).await) }
+    }
+
     /// How many turns a thread has, and whether a process goes on with the last.
     pub fn turns_of(&self, stored: &StoredThread) -> Result<(u32, bool)> {
         let listed = self.threads.store().find(&stored.thread)?;
