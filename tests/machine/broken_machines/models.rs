@@ -11,7 +11,7 @@ use super::kinds::{
 use crate::promise::altered;
 
 const NO_VERDICT: &str = r#"{"ok":"yes","sufficient":"yes"}"#;
-const HINT: &str = "look elsewhere";
+const HINT: &str = "look elsewhere☣";
 
 /// The line of a phase among those that the step left, changed.
 fn retold(
