@@ -335,7 +335,8 @@ fn an_output_taints_unless_all_of_it_is_trusted() {
 #[test]
 fn a_contract_may_be_more_careful_than_its_tool_and_never_less() {
     let tool = || mails().argument("", ArgumentRole::Value).egress("").grave();
-    let less: [(&str, fn(ToolContract) -> ToolContract); 6] = [
+    type Change = fn(ToolContract) -> ToolContract;
+    let less: [(&str, Change); 6] = [
         ("arguments.\"\": expected value, found content", |tool| tool.argument("", ArgumentRole::Content)),
         ("egress: expected \"\", found none", |tool| ToolContract { egress: Vec::new(), ..tool }),
         ("grave: expected true, found false", |tool| ToolContract { grave: false, ..tool }),

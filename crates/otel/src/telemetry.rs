@@ -34,7 +34,7 @@ impl Telemetry {
     /// If a variable does not read, in words for the user.
     pub fn from_env() -> Result<Option<Self>, String> {
         let is_named = |signal: &&str| find(signal, "ENDPOINT").is_some();
-        if !["TRACES", "METRICS", "LOGS"].iter().any(|signal| is_named(&signal)) || is_disabled()? {
+        if !["TRACES", "METRICS", "LOGS"].iter().any(is_named) || is_disabled()? {
             return Ok(None);
         }
         let (sends_spans, sends_metrics, sends_logs) = (sends("TRACES")?, sends("METRICS")?, sends("LOGS")?);
