@@ -1,11 +1,17 @@
 //! What is pressed twice, too late or for another thread does what the person meant, or says that it did not.
 
+use planwright::agents;
+use planwright::contract::ToolEffect;
+use planwright::driver::Agent;
+use planwright::journal::FileJournal;
+use planwright::machine::Input;
+use planwright::spec::Approval;
 use serde_json::json;
 
 use super::tab::Tab;
 use super::world::{keep_plan, open, told};
-use crate::cli_support::Home;
-use crate::cli_support::store::wants_approval;
+use crate::cli_support::store::{keep, wants_approval};
+use crate::cli_support::{Home, Says, Script};
 use crate::serve::Service;
 use crate::support::Answer;
 use crate::world::{GOOD, PLAN, SUM};
@@ -90,4 +96,25 @@ fn steps_to_edit_show_characters_that_reorder_text_by_their_numbers() {
     tab.click("button", "Edit steps");
     let field = tab.find("textbox", "Steps that are left, as JSON").node["value"]["value"].to_string();
     assert!(field.contains(r"a\\u202eb") && !field.contains('\u{202e}'), "{field}");
+}
+
+/// What was done before is said with the question, and is no part of the input.
+#[test]
+fn input_to_edit_is_that_of_the_call_and_nothing_that_stands_behind_it() {
+    let home = Home::new();
+    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
+    spec.policy.approval = Approval::RISKY;
+    (spec.tools[0].effect, spec.tools[0].needs_approval) = (ToolEffect::Write, true);
+    let plan = r#"{"goal": "g", "steps": [{"tool": "calc", "input": "12/4+9"}, {"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "x"}]}"#;
+    let calc = Says(agents::tool("calc").unwrap(), Ok("12".to_owned()));
+    let agent = Agent::builder(spec).model(Script::of(&[plan])).tool(calc).build().unwrap();
+    let mut journal = FileJournal::create(home.path("made.jsonl")).unwrap();
+    assert!(agent.job(Input::question("Sums?")).journal(&mut journal).run().unwrap().is_waiting());
+    keep(&home, "sums", &home.path("made.jsonl"));
+    let service = Service::start(&home, &["--offline"]);
+    let Some(tab) = open(&service, "sums", "") else { return };
+    tab.click("button", "Approve");
+    tab.shows(&["Already made, and not made again"]);
+    tab.click("button", "Edit input");
+    assert_eq!(tab.find("textbox", "Input of the call").node["value"]["value"], "6*7");
 }
