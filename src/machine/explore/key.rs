@@ -104,7 +104,15 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let call = |at: usize, planned: &PlanStep| {
         // Whether a person is asked about what earlier steps chose.
         let asks = if find_untrusted(compiled, task, at as u32).is_some() { " !" } else { "" };
-        let key = call_key(compiled, task, at as u32, &planned.tool) + asks;
+        // Whether a read whose arguments leave stands in a plan that was frozen.
+        let reads = compiled.tool(&planned.tool).is_some_and(|tool| tool.effect == ToolEffect::Read);
+        let template =
+            progress.template(at as u32).filter(|_| reads && asks_authority(compiled, &planned.tool));
+        let frozen = template.is_some_and(|template| {
+            task.authority.find(&template).is_some() || task.authority.is_spent(&template)
+        });
+        let frozen = if frozen { " frozen" } else { "" };
+        let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen;
         if schedule.links.references.contains_key(&(at as u32)) { format!("{key} ←") } else { key }
     };
     let working = slots().filter(|(_, step, _)| !step.is_final());
@@ -176,6 +184,10 @@ pub(super) fn dropped_write<'t>(compiled: &CompiledSpec, task: &'t Task) -> Opti
     let refers = |step: &PlanStep| step.input_from.is_some() || literal_template(step).contains("$from");
     let mut dropped = task.feedback.iter().flat_map(|feedback| &feedback.dropped);
     dropped.find(|step| writes(step) && !refers(step))
+}
+
+fn asks_authority(compiled: &CompiledSpec, tool: &str) -> bool {
+    compiled.tool(tool).is_some_and(|tool| compiled.policy().containment.guards(tool))
 }
 
 /// A step's tool, and of a write what decides whether it is made.
