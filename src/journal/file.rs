@@ -15,7 +15,7 @@ use super::{Durability, Journal, JournalError, Record, Seal, system};
 /// A journal in a JSON-lines file. What an append survives is its [`Durability`].
 ///
 /// ```text
-/// 3c5a…(32 digits) {"header":{"format":5,…}}
+/// 3c5a…(32 digits) {"header":{"format":6,…}}
 /// 9b01…            {"requested":{"effect":"plan.1.1","digest":"…"}}
 /// ```
 #[derive(Debug)]

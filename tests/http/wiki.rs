@@ -156,7 +156,7 @@ fn what_cannot_be_a_title_is_refused_unasked() {
 
 #[test]
 fn an_answer_that_stops_amid_its_body_is_not_waited_for_as_long_as_the_whole_call() {
-    let server = Server::answering([Answer::chunks([r#"{"query": "#]).hanging()]);
+    let server = Server::answering([Answer::broken_chunks([r#"{"query": "#]).hanging()]);
     let network = Network { idle_timeout: Some(std::time::Duration::from_millis(300)), ..Network::default() };
     let wiki = MediaWiki::at(&server.origin()).unwrap().retry(Retry { tries: 1, ..Retry::default() });
     let wiki = Wiki(wiki.through(&network).unwrap());

@@ -109,11 +109,11 @@ fn text_that_an_editor_spoilt_is_named() {
 #[test]
 fn journal_of_another_format_is_refused_by_its_number_sealed_or_not() {
     let (whole, _) = two();
-    let header = text(&whole[0]).replacen("\"format\":5", "\"format\":9", 1);
+    let header = text(&whole[0]).replacen("\"format\":6", "\"format\":9", 1);
     let says = "expected journal format 6, found 9";
     refused(&sealed([header.as_str()]), JournalErrorKind::Format, says);
     refused(&sealed([&*header, text(&whole[1])]), JournalErrorKind::Format, says);
-    let unsealed = whole.concat().replacen("\"format\":5", "\"format\":9", 1);
+    let unsealed = whole.concat().replacen("\"format\":6", "\"format\":9", 1);
     refused(unsealed.as_bytes(), JournalErrorKind::Format, says);
     refused(format!("{header}\n").as_bytes(), JournalErrorKind::Format, says);
     refused(&sealed(["{\"header\":{\"format\":9,\"told\":\"otherwise\"}}"]), JournalErrorKind::Format, says);

@@ -116,7 +116,7 @@ fn records_that_are_lost_doubled_moved_or_changed_are_named() {
         ("UPDATE record SET seal = x'' WHERE at = TOLD + 2", &unsealed(2)),
         ("UPDATE record SET seal = zeroblob(16) WHERE at = TOLD + 2", &unsealed(2)),
         (
-            "UPDATE record SET body = replace(body, '\"format\":5', '\"format\":9') WHERE at = TOLD",
+            "UPDATE record SET body = replace(body, '\"format\":6', '\"format\":9') WHERE at = TOLD",
             &unsealed(0),
         ),
     ]);

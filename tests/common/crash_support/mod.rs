@@ -15,7 +15,7 @@ use planwright::journal::{Exchange, Fixture, ModelAnswer, Record};
 use planwright::machine::{Event, HumanAnswer, Input, ModelReply};
 use planwright::ports::{Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::prompt::ModelRequest;
-use planwright::spec::{Approval, Digest, Execution, RoleName, Spec};
+use planwright::spec::{Approval, Containment, Digest, Execution, RoleName, Spec};
 use serde_json::json;
 
 pub const QUESTION: &str = "보고서를 만들어 보낼까?";
@@ -39,6 +39,8 @@ pub fn spec() -> Spec {
     ];
     spec.policy.execution = Execution::Parallel { width: 2 };
     spec.policy.approval = Approval::STEPS;
+    // The story writes in its second plan, after it has read: here nothing is contained.
+    spec.policy.containment = Containment::Off;
     spec.description = String::new();
     for (name, role) in &mut spec.roles {
         role.prompt = if *name == RoleName::Planner { "Plan." } else { "Do it." }.to_owned();

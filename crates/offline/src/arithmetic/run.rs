@@ -14,6 +14,8 @@ const DOUBTFUL: &str = "-/–∔xX";
 
 static RUN: LazyLock<Regex> = LazyLock::new(|| unit_regex(&TABLES.run));
 static GLUED_UNIT: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d)([a-df-z]|e[a-z])"));
+/// An `x` between numbers, and not that of `hex`.
+static TIMES: LazyLock<Regex> = LazyLock::new(|| regex("(^|[^a-z])x"));
 static CONVERTS: LazyLock<Regex> = LazyLock::new(|| regex(" (?:to|into|as) "));
 /// A function or a conversion is always arithmetic.
 static CERTAIN: LazyLock<Regex> = LazyLock::new(|| regex(r"[a-z0-9]\(| (?:in|to|into|as) "));
@@ -67,7 +69,8 @@ fn to_run(text: &str, mut start: usize, mut end: usize) -> Option<Run> {
     }
     let run = &text[start..end];
     let signs: Vec<char> = run.chars().filter(|c| SIGNS.contains(*c)).collect();
-    let plain = run.replace("**", "^").replace(['×', '⋅', 'x', 'X'], "*").replace(['−', '–'], "-");
+    let plain = run.replace("**", "^").replace(['×', '⋅'], "*").replace(['−', '–'], "-");
+    let plain = TIMES.replace_all(&plain, "$1*");
     let plain = plain.replace('÷', "/").replace('∔', "+").replace('π', "pi").replace(',', "");
     // `5km`, but not `1e9`.
     let out = GLUED_UNIT.replace_all(&plain, "$1 $2");
