@@ -105,9 +105,10 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         // Whether a person is asked about what earlier steps chose.
         let asks = if find_untrusted(compiled, task, at as u32).is_some() { " !" } else { "" };
         // Whether a read whose arguments leave stands in a plan that was frozen.
-        let reads = compiled.tool(&planned.tool).is_some_and(|tool| tool.effect == ToolEffect::Read);
-        let template =
-            progress.template(at as u32).filter(|_| reads && asks_authority(compiled, &planned.tool));
+        let containment = compiled.policy().containment;
+        let tool = compiled.tool(&planned.tool);
+        let guarded = tool.is_some_and(|tool| tool.effect == ToolEffect::Read && containment.guards(tool));
+        let template = guarded.then(|| progress.template(at as u32)).flatten();
         let frozen = template.is_some_and(|template| {
             task.authority.find(&template).is_some() || task.authority.is_spent(&template)
         });
@@ -184,10 +185,6 @@ pub(super) fn dropped_write<'t>(compiled: &CompiledSpec, task: &'t Task) -> Opti
     let refers = |step: &PlanStep| step.input_from.is_some() || literal_template(step).contains("$from");
     let mut dropped = task.feedback.iter().flat_map(|feedback| &feedback.dropped);
     dropped.find(|step| writes(step) && !refers(step))
-}
-
-fn asks_authority(compiled: &CompiledSpec, tool: &str) -> bool {
-    compiled.tool(tool).is_some_and(|tool| compiled.policy().containment.guards(tool))
 }
 
 /// A step's tool, and of a write what decides whether it is made.
