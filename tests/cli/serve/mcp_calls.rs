@@ -88,8 +88,9 @@ fn cancel_while_the_question_of_a_run_is_looked_up_ends_the_run() {
         };
         while !is_question(&host.hear()) {}
         host.send(&cancel(id));
-        // A cancel that comes too late is passed over, and the call is answered.
-        let is_answered = poll(|| {
+        // A cancel that meets the answer on its way comes too late: then the question stays open, and what the client
+        // sees is the answer or, as it wants none any more, nothing.
+        let ended = (0..50).find_map(|_| {
             let (next, mut is_answered) = (host.begin("ping", json!({})), false);
             loop {
                 let heard = host.hear();
@@ -98,11 +99,11 @@ fn cancel_while_the_question_of_a_run_is_looked_up_ends_the_run() {
                     break;
                 }
             }
-            (is_answered || is_cancelled(&home, &thread)).then_some(is_answered)
+            (is_answered || is_cancelled(&home, &thread)).then_some(!is_answered)
         });
-        cancelled += usize::from(!is_answered);
+        cancelled += usize::from(ended == Some(true));
     }
-    assert!(cancelled > 0, "each call was answered before it was cancelled");
+    assert!(cancelled > 0, "no call was cancelled before it was answered");
 }
 
 #[test]
