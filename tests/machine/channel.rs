@@ -113,7 +113,7 @@ fn no_request_to_a_planning_role_holds_a_word_that_was_read() {
     assert!(read > 1_000, "{read} requests were read");
 }
 
-/// The same for every way to plan anew.
+/// Every way to plan anew: with or without the steps before, after a verdict or a failure.
 #[test]
 fn whatever_a_new_plan_keeps_the_planner_is_told_of_it_in_the_closed_form() {
     for name in ["validated", "research-team", "intent-first"] {
@@ -133,7 +133,7 @@ fn whatever_a_new_plan_keeps_the_planner_is_told_of_it_in_the_closed_form() {
     }
 }
 
-/// The same for a planner that calls: each call has its result, which says how it ended and not what it gave.
+/// A planner that calls is shown no output either: each call has its result, which says how it ended and not what it gave.
 #[test]
 fn a_planner_that_calls_is_told_how_its_calls_ended() {
     let mut spec =

@@ -5,7 +5,7 @@
 #[path = "../common/postgres/mod.rs"]
 mod server;
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "a part of it is for journals in files")]
 #[path = "../common/crash_support/mod.rs"]
 mod crash_support;
 // The same tests as on SQLite, over `place.rs` here.
@@ -17,7 +17,7 @@ mod conformance;
 mod crash_kill;
 #[path = "../store/hooked.rs"]
 mod hooked;
-#[allow(dead_code, unused_imports)]
+#[allow(dead_code, unused_imports, reason = "a part of it is for journals in files")]
 #[path = "../store/support.rs"]
 mod support;
 

@@ -66,7 +66,7 @@ pub struct Refused {
     pub tool: String,
     /// Why: `authority_missing`, ….
     pub code: Denial,
-    /// The same in words.
+    /// What that code means, in a sentence.
     pub why: &'static str,
 }
 

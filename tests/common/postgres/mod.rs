@@ -3,7 +3,7 @@
 //!
 //! Where there is no Postgres, this says so and the tests that need it are not run; with `PLANWRIGHT_POSTGRES=required`
 //! they fail.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each binary uses a part of it")]
 
 use std::io::Write as _;
 use std::net::TcpListener;

@@ -19,7 +19,7 @@ const MAX_CANDIDATES: usize = 3;
 pub struct Returned<'a> {
     /// What models are shown.
     pub text: &'a str,
-    /// The same as data, if the tool gave it.
+    /// The structured output, if the tool gave any.
     pub data: Option<&'a Value>,
     /// The tool that returned it.
     pub tool: Option<&'a ToolContract>,
