@@ -12,9 +12,6 @@ use crate::fault::Fault;
 use crate::pool::Conn;
 use crate::row::{End, ThreadRow, find_end, find_kept_end};
 
-/// Most turns of a thread: a turn's number is an `integer`.
-pub(crate) const MOST_TURNS: u32 = 1 << 16;
-
 /// The end of a turn under one lease. A store remembers the head of each thread that it writes to, and appends there
 /// without looking again.
 #[derive(Clone, Copy, Debug)]
@@ -47,21 +44,9 @@ impl Head {
 
     /// The head of a turn, which has to have this many records.
     pub fn find(conn: &mut Conn, start: Seal, row: &ThreadRow, turn: u32, len: u64) -> Result<Self, Fault> {
-        if turn >= MOST_TURNS {
-            return Err(too_many_turns().into());
-        }
-        let damaged = |problem: &str| Err(JournalError::at(len, problem).into());
+        let found = row.check_end(turn, len, || find_end(conn, row.id, turn))?;
         let head = Head::start(start, row, turn);
-        match find_end(conn, row.id, turn)? {
-            Some(_) if turn >= row.turns => {
-                damaged("there are records of a turn that its thread does not have")
-            }
-            Some(end) if end.records != len => Err(JournalError::stale(len, end.records).into()),
-            Some(end) => Ok(Head { end, ..head }),
-            None if turn < row.turns => damaged("the turn is lost"),
-            None if turn == row.turns && len == 0 => Ok(head),
-            None => Err(JournalError::stale(len, 0).into()),
-        }
+        Ok(found.map_or(head, |end| Head { end, ..head }))
     }
 
     pub fn is_at(&self, turn: u32, index: u64) -> bool {
@@ -152,10 +137,6 @@ impl Head {
             done => done.map(|_| Some(head)),
         }
     }
-}
-
-pub(crate) fn too_many_turns() -> JournalError {
-    JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns"))
 }
 
 /// Reads a turn, and checks that it is as it was written.

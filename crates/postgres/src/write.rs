@@ -1,6 +1,7 @@
 //! What is written: each call in one transaction, whole or not at all. A call whose connection was lost is done again,
 //! and finds out whether it was done before.
 
+use planwright::journal::stored::count_turns;
 use planwright::journal::system::random_id;
 use planwright::journal::{
     Claim, JournalError, JournalErrorKind, Lease, Record, RunStatus, Seal, StoreError, ThreadId,
@@ -11,7 +12,7 @@ use crate::pool::{Conn, WRITING};
 use crate::row::{
     End, ThreadRow, delete_row, find_end, keep_end, keep_origin, lock_leased, lock_row, open_turn, save_row,
 };
-use crate::turn::{Head, MOST_TURNS, Specs, too_many_turns};
+use crate::turn::{Head, Specs};
 
 /// What a call writes with.
 #[derive(Clone, Copy)]
@@ -53,8 +54,7 @@ impl Writer<'_> {
         turns: &[Vec<Record>],
         holders: &dyn Holders,
     ) -> Result<(Lease, Option<Head>), Fault> {
-        let count = u32::try_from(turns.len()).ok().filter(|count| *count <= MOST_TURNS);
-        let count = count.ok_or_else(too_many_turns)?;
+        let count = count_turns(turns.len())?;
         let claimed = conn.atomically(WRITING, |conn| {
             let found = lock_row(conn, thread)?;
             let alive = found.as_ref().is_some_and(|found| found.alive);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use planwright::journal::stored::count_turns;
 use planwright::journal::system::random_id;
 use planwright::journal::{Claim, Lease, Record, RunStatus, Seal, StoreError, ThreadId};
 use rusqlite::Connection;
@@ -10,7 +11,7 @@ use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
 
 use crate::fault::Fault;
 use crate::holder::Holders;
-use crate::row::{MOST_TURNS, Row, SqlRow, keep_end, open_turn, place, too_many_turns};
+use crate::row::{Row, SqlRow, keep_end, open_turn, place};
 use crate::turn::{Head, Specs};
 
 /// One open handle of a database.
@@ -164,8 +165,7 @@ impl Handle {
     }
 
     fn claim(&mut self, thread: &ThreadId, claim: Claim, turns: &[Vec<Record>]) -> Result<Lease, Fault> {
-        let count = u32::try_from(turns.len()).ok().filter(|count| *count <= MOST_TURNS);
-        let count = count.ok_or_else(too_many_turns)?;
+        let count = count_turns(turns.len())?;
         self.heads.remove(thread);
         let (lease, head) = self.atomically(|handle| {
             let Handle { conn, start, holders, specs, unreleased, .. } = handle;

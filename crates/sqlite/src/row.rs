@@ -7,19 +7,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::fault::Fault;
 
-/// Most turns of a thread: a turn's number has 16 bits in a place.
-pub(crate) const MOST_TURNS: u32 = 1 << 16;
-
 /// Threads have smaller numbers than this, so that there is a place for all their records.
 const MOST_THREADS: i64 = 1 << 27;
 
 /// The place of the first record of a turn. A thread's number has 27 bits, a turn's 16, an index 20.
 pub(crate) fn place(thread: i64, turn: u32) -> i64 {
     (thread << 36) + (i64::from(turn) << 20)
-}
-
-pub(crate) fn too_many_turns() -> JournalError {
-    JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns"))
 }
 
 /// The end of the turn at a place, by its records.

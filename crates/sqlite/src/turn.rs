@@ -11,7 +11,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use crate::fault::Fault;
-use crate::row::{End, MOST_TURNS, Row, find_end, find_kept_end, place, too_many_turns};
+use crate::row::{End, Row, find_end, find_kept_end, place};
 
 const MOST_RECORDS: u64 = (1 << 20) - 1;
 
@@ -33,21 +33,9 @@ impl Head {
 
     /// The head of a turn, which has to have this many records.
     pub fn find(conn: &Connection, start: Seal, row: &Row, turn: u32, len: u64) -> Result<Self, Fault> {
-        if turn >= MOST_TURNS {
-            return Err(too_many_turns().into());
-        }
-        let damaged = |problem: &str| Err(JournalError::at(len, problem).into());
+        let found = row.check_end(turn, len, || find_end(conn, place(row.id, turn)))?;
         let head = Head::start(start, row, turn);
-        match find_end(conn, place(row.id, turn))? {
-            Some(_) if turn >= row.turns => {
-                damaged("there are records of a turn that its thread does not have")
-            }
-            Some(end) if end.records != len => Err(JournalError::stale(len, end.records).into()),
-            Some(end) => Ok(Head { end, ..head }),
-            None if turn < row.turns => damaged("the turn is lost"),
-            None if turn == row.turns && len == 0 => Ok(head),
-            None => Err(JournalError::stale(len, 0).into()),
-        }
+        Ok(found.map_or(head, |end| Head { end, ..head }))
     }
 
     pub fn is_at(&self, lease: &Lease, turn: u32, index: u64) -> bool {

@@ -5,6 +5,6 @@ mod row;
 mod spec;
 mod turn;
 
-pub use row::{End, ThreadRow};
+pub use row::{End, ThreadRow, count_turns};
 pub use spec::{SpecCache, decode_with_spec, digest_of_spec, encode_with_spec, spec_in};
 pub use turn::{TurnReader, check_header};

@@ -15,6 +15,20 @@ pub struct End {
     pub seal: Seal,
 }
 
+/// Most turns of a thread: a turn's number has 16 bits.
+const MOST_TURNS: u32 = 1 << 16;
+
+/// The number of a thread's turns.
+///
+/// # Errors
+/// If a thread cannot have so many.
+pub fn count_turns(turns: usize) -> Result<u32, JournalError> {
+    u32::try_from(turns)
+        .ok()
+        .filter(|count| *count <= MOST_TURNS)
+        .ok_or_else(|| JournalError::at(0, format!("a thread has no more than {MOST_TURNS} turns")))
+}
+
 /// What a thread has besides its records.
 #[derive(Clone, Debug)]
 pub struct ThreadRow {
@@ -115,6 +129,31 @@ impl ThreadRow {
             return Err(StoreError::AlreadyRunning { thread, holder, can_take_over: true }.into());
         }
         Ok(())
+    }
+
+    /// The end of a turn that is to have `len` records, as `find` finds it. `None` for one that is to begin.
+    ///
+    /// # Errors
+    /// Those of `find`; [`Stale`](JournalErrorKind::Stale) if the turn has another number of records;
+    /// [`Damaged`](JournalErrorKind::Damaged) if the turn and the row do not fit.
+    pub fn check_end<E: From<JournalError>>(
+        &self,
+        turn: u32,
+        len: u64,
+        find: impl FnOnce() -> Result<Option<End>, E>,
+    ) -> Result<Option<End>, E> {
+        count_turns((turn as usize).saturating_add(1))?;
+        let damaged = |problem: &str| Err(JournalError::at(len, problem).into());
+        match find()? {
+            Some(_) if turn >= self.turns => {
+                damaged("there are records of a turn that its thread does not have")
+            }
+            Some(end) if end.records != len => Err(JournalError::stale(len, end.records).into()),
+            Some(end) => Ok(Some(end)),
+            None if turn < self.turns => damaged("the turn is lost"),
+            None if turn == self.turns && len == 0 => Ok(None),
+            None => Err(JournalError::stale(len, 0).into()),
+        }
     }
 
     /// Notes that a turn is written to, and by whom unless the thread has a holder. The first record is `first`.
