@@ -48,18 +48,19 @@ fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
 /// Why a call may not be made without a person.
 fn find_denial(compiled: &CompiledSpec, task: &Task, step: u32, planned: &PlanStep) -> Option<Denial> {
     let is_tainted = task.drafts.last().is_some_and(|draft| draft.tainted);
+    let writes = writes(compiled, &planned.tool);
     // What only reads needs authority in a plan that may be anyone's, and takes none.
-    if !is_tainted && !writes(compiled, &planned.tool) {
+    if !is_tainted && !writes {
         return None;
     }
     let template = task.progress.as_ref()?.template(step)?;
-    let authority = &task.authority;
-    let writes = writes(compiled, &planned.tool);
-    if authority.find(&template).is_some() || (!writes && authority.is_spent(&template)) {
+    let (is_granted, is_spent) =
+        (task.authority.find(&template).is_some(), task.authority.is_spent(&template));
+    if is_granted || (!writes && is_spent) {
         None
     } else if !writes && compiled.policy().containment == Containment::Standard {
         Some(Denial::EgressUntrusted)
-    } else if authority.is_spent(&template) {
+    } else if is_spent {
         Some(Denial::AuthoritySpent)
     } else if is_tainted && task.draft > 1 {
         Some(Denial::PlanTaintedWrite)
@@ -83,8 +84,8 @@ pub(super) fn find_untrusted(compiled: &CompiledSpec, task: &Task, step: u32) ->
 /// Whether a step needs authority: a call of a tool that writes or whose arguments leave, and under `strict` one that
 /// reads.
 fn is_guarded(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
-    let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none());
-    tool.is_some_and(|tool| compiled.policy().containment.guards(tool))
+    let containment = compiled.policy().containment;
+    compiled.called_tool(&planned.tool).is_some_and(|tool| containment.guards(tool))
 }
 
 fn writes(compiled: &CompiledSpec, tool: &str) -> bool {

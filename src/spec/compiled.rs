@@ -138,12 +138,17 @@ impl CompiledSpec {
         self.plan.tool(name)
     }
 
+    /// The contract of a tool, if no agent has the name.
+    pub(crate) fn called_tool(&self, name: &str) -> Option<&ToolContract> {
+        self.tool(name).filter(|_| self.agent(name).is_none())
+    }
+
     /// Whether a person may be asked before a call of this tool.
     pub(crate) fn may_ask(&self, tool: &str) -> bool {
         let policy = &self.spec.policy;
         let asks = policy.on_unauthorised == OnUnauthorised::Ask || policy.labels_values();
         let is_guarded = |tool: &ToolContract| asks && policy.containment.guards(tool);
-        self.needs_approval(tool) || (self.agent(tool).is_none() && self.tool(tool).is_some_and(is_guarded))
+        self.needs_approval(tool) || self.called_tool(tool).is_some_and(is_guarded)
     }
 
     /// Whether a person must approve a call of this tool.

@@ -188,6 +188,11 @@ fn tools_that_a_text_can_have_called_are_named() {
     let channel = |spec: &Spec| explore::Channel::of(&spec.clone().check().expect("checks"));
     assert_eq!(channel(&spec).planned_before, ["docs"]);
     assert!(channel(&spec).unguarded.is_empty());
+    // So is a read whose argument leaves for a place that it names.
+    spec.tools[0] = spec.tools[0].clone().egress("");
+    spec.tools[0].effect = ToolEffect::Read;
+    assert_eq!(channel(&spec).planned_before, ["docs"]);
+    spec.tools[0].effect = ToolEffect::Write;
     spec.policy.containment = Containment::Off;
     assert_eq!(channel(&spec).unguarded, ["docs"]);
 }

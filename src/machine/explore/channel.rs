@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::contract::{ToolEffect, Validate};
 use crate::machine::state::{FAILURE_KINDS, MOST_COUNTED};
-use crate::spec::{CompiledAgent, CompiledSpec, Containment, Orchestrate};
+use crate::spec::{CompiledAgent, CompiledSpec, Orchestrate};
 
 /// What can happen once untrusted output was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -47,16 +47,13 @@ impl Channel {
     fn add_tools(&mut self, compiled: &CompiledSpec, within: &str) {
         for tool in &compiled.spec().tools {
             let name = format!("{within}{}", tool.name);
-            match (compiled.policy().containment, tool.effect) {
-                _ if compiled.needs_approval(&tool.name) => self.asked.push(name),
-                (Containment::Off, ToolEffect::Write) => {
-                    self.unguarded.push(name.clone());
-                    self.any_input.push(name);
-                }
-                (Containment::Off, _) | (_, ToolEffect::Pure) | (Containment::Standard, ToolEffect::Read) => {
-                    self.any_input.push(name);
-                }
-                _ => self.planned_before.push(name),
+            if compiled.needs_approval(&tool.name) {
+                self.asked.push(name);
+            } else if compiled.policy().containment.guards(tool) {
+                self.planned_before.push(name);
+            } else {
+                self.unguarded.extend((tool.effect == ToolEffect::Write).then(|| name.clone()));
+                self.any_input.push(name);
             }
         }
         for (agent, doer) in compiled.spec().agents.iter().zip(compiled.agents()) {

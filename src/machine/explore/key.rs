@@ -179,8 +179,7 @@ fn authority(compiled: &CompiledSpec, task: &Task) -> Vec<(String, bool)> {
 /// The first write of a plan that was sent back, if it had not begun and refers to nothing.
 pub(super) fn dropped_write<'t>(compiled: &CompiledSpec, task: &'t Task) -> Option<&'t PlanStep> {
     let writes = |step: &PlanStep| {
-        let tool = compiled.tool(&step.tool).filter(|_| compiled.agent(&step.tool).is_none());
-        tool.is_some_and(|tool| tool.effect == ToolEffect::Write)
+        compiled.called_tool(&step.tool).is_some_and(|tool| tool.effect == ToolEffect::Write)
     };
     let refers = |step: &PlanStep| step.input_from.is_some() || literal_template(step).contains("$from");
     let mut dropped = task.feedback.iter().flat_map(|feedback| &feedback.dropped);

@@ -4,7 +4,7 @@
 //! A write is known by its template: the tool, and its input as it was planned. A reference in it counts as the
 //! template of the step that it names, so that another plan cannot give an old name to another step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -94,20 +94,9 @@ impl Authority {
 impl Progress {
     /// The template of a step: what it is known by before anything is read.
     pub(crate) fn template(&self, step: u32) -> Option<String> {
-        let references = |step: u32| {
-            let named = self.schedule.links.references.get(&step);
-            named.into_iter().flat_map(|named| named.values().copied()).chain(self.source(step))
-        };
-        // All that it rests on; earlier steps stand before later ones, so each is written once.
-        let mut rests_on: BTreeSet<u32> = BTreeSet::new();
-        let mut open: Vec<u32> = references(step).collect();
-        while let Some(at) = open.pop() {
-            if rests_on.insert(at) {
-                open.extend(references(at));
-            }
-        }
         let mut known: BTreeMap<u32, String> = BTreeMap::new();
-        for at in rests_on {
+        // Earlier steps stand before later ones, so each is written after all that it rests on.
+        for at in self.rests_on(step) {
             let template = self.write_template(at, &known, true)?;
             let digest = Sha256::digest(template.as_bytes());
             known.insert(at, digest.iter().map(|byte| format!("{byte:02x}")).collect());

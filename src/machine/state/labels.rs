@@ -8,7 +8,7 @@ use serde_json::json;
 use super::steps::Progress;
 use super::task::Task;
 use super::view::known_by;
-use crate::contract::{Label, LabelledPart, Origin, OutputField, ToolContract, Trust, label_input};
+use crate::contract::{Label, LabelledPart, Origin, OutputField, Trust, label_input};
 use crate::spec::CompiledSpec;
 
 /// The labels of outputs that are known so far, by position.
@@ -35,7 +35,7 @@ impl Task {
         }
         let parts = label_step(compiled, progress, at, known);
         let worst = parts.into_iter().map(|part| part.label).max().unwrap_or_default();
-        match find_tool(compiled, &planned.tool) {
+        match compiled.called_tool(&planned.tool) {
             Some(_) => worst,
             // An agent wrote it: after something untrusted was read, or before.
             None if self.may_read_untrusted(compiled, at) => Label::Filled,
@@ -65,7 +65,7 @@ impl Task {
 
 impl Progress {
     /// The steps that a step's input is taken from, those of these steps among them, ascending.
-    fn rests_on(&self, step: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(super) fn rests_on(&self, step: u32) -> impl Iterator<Item = u32> + use<> {
         let mut found = BTreeSet::new();
         let mut open = vec![step];
         while let Some(at) = open.pop() {
@@ -77,15 +77,11 @@ impl Progress {
     }
 }
 
-fn find_tool<'r>(compiled: &'r CompiledSpec, name: &str) -> Option<&'r ToolContract> {
-    compiled.tool(name).filter(|_| compiled.agent(name).is_none())
-}
-
 fn label_step(compiled: &CompiledSpec, progress: &Progress, step: u32, known: &Known) -> Vec<LabelledPart> {
     let planned = |at: u32| progress.plan.steps.get(at as usize);
     let origin = |at: u32| {
         let label = known.get(&at).copied().unwrap_or(Label::Filled);
-        Some(Origin { tool: find_tool(compiled, &planned(at)?.tool), label })
+        Some(Origin { tool: compiled.called_tool(&planned(at)?.tool), label })
     };
     let labelled = match (progress.schedule.links.references.get(&step), progress.source(step)) {
         (Some(named), _) => planned(step)

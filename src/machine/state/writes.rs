@@ -18,7 +18,7 @@ impl Task {
     /// The tool and the input of a step that is a write.
     pub(crate) fn write_key(&self, compiled: &CompiledSpec, step: u32) -> Option<String> {
         let tool = &self.planned(step)?.tool;
-        let contract = compiled.tool(tool).filter(|_| compiled.agent(tool).is_none())?;
+        let contract = compiled.called_tool(tool)?;
         let writes = contract.effect == ToolEffect::Write;
         let input = self.progress.as_ref().filter(|_| writes)?.input(step)?;
         Some(write_key(tool, &input))

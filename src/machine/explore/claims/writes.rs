@@ -37,7 +37,7 @@ fn write_of(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<(Str
     let EffectKind::Step { step, .. } = here.id.kind else { return None };
     let plan = here.state.task.progress.as_ref()?;
     let tool = &plan.plan.steps.get(step as usize)?.tool;
-    let contract = here.compiled.tool(tool).filter(|_| here.compiled.agent(tool).is_none())?;
+    let contract = here.compiled.called_tool(tool)?;
     let input = plan.input(step).filter(|_| contract.effect == ToolEffect::Write)?;
     let tries = if contract.happens_once() { 1 } else { u32::MAX };
     Some((format!("{tool} {}", canonical(&input)), tries))

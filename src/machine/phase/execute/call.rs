@@ -135,7 +135,7 @@ fn unfit_input(
     if progress.source(step).is_none() && !progress.schedule.links.references.contains_key(&step) {
         return None;
     }
-    let tool = compiled.tool(&planned.tool).filter(|_| compiled.agent(&planned.tool).is_none())?;
+    let tool = compiled.called_tool(&planned.tool)?;
     if let Some(input) = &planned.input
         && let Err(error) = progress.resolve(step, input, &|name| compiled.tool(name))
     {
