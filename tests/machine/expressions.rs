@@ -1,7 +1,5 @@
 //! Expressions of a plan: each stands for exactly one value or for none, evaluation is pure and total, and a label is
-//! never better than the worst that went into the value. Roles and trust that are not declared are the careful ones.
-
-use std::collections::BTreeMap;
+//! never better than the worst that went into the value.
 
 use planwright::contract::{
     ArgumentRole, FieldType, Label, Origin, Returned, ToolContract, ToolEffect, Trust, Unresolved,
@@ -11,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Mails: `id` and `size` are the system's, all else is what anyone wrote.
-fn mails() -> ToolContract {
+pub fn mails() -> ToolContract {
     let fields = json!({"id": {"type": "integer"}, "size": {"type": "number"}, "from": {"type": "string"}, "title": {}});
     let mail = json!({"type": "object", "properties": fields});
     ToolContract::text("mails", "Lists mails.", ToolEffect::Read)
@@ -105,6 +103,10 @@ fn an_expression_is_exactly_one_value_or_none() {
             calc("{2} * 99999999999999999999999999999999999999"),
             Err("reference_type: expected a result of at most 38 digits, found a larger one"),
         ),
+        (
+            calc("(-170141183460469231731687303715884105727 - 1) / -1"),
+            Err("reference_type: expected a result of at most 38 digits, found a larger one"),
+        ),
         (calc("{1} * 12345678901234567"), Err("reference_type: expected a result that JSON holds exactly")),
         (calc("{1} +"), Err("input: expected a number, a place such as {1} or a bracket, found \"\"")),
         (json!({"$calc": "{3}", "with": []}), Err("input: expected the number of a value, found \"3\"")),
@@ -132,6 +134,7 @@ fn what_is_found_in_a_text_is_found_by_fixed_rules() {
         ("iban", "to DE89 3704 0044 0532 0130 00 please", Ok(json!("DE89370400440532013000"))),
         ("iban", "DE89370400440532013000 = DE89 3704 0044 0532 0130 00", Ok(json!("DE89370400440532013000"))),
         ("iban", "DE88370400440532013000", Err("ambiguous")),
+        ("iban", "no XDE89370400440532013000", Err("ambiguous")),
         ("date", "on 2026-05-17T10:00, not 2026-13-01", Ok(json!("2026-05-17"))),
         ("number", "it is 1,234.50.", Ok(json!(1234.5))),
         ("number", "it is -3", Ok(json!(-3))),
@@ -142,6 +145,22 @@ fn what_is_found_in_a_text_is_found_by_fixed_rules() {
         ("amount", "room 5 for USD 70", Ok(json!(70))),
     ] {
         assert_eq!(find(kind, text), wanted, "{kind} in {text:?}");
+    }
+}
+
+/// Whoever writes such a text may not hold the machine: each is gone through once.
+#[test]
+fn a_text_of_a_megabyte_is_gone_through_once() {
+    let numbers: String = (0..150_000).map(|number| format!("{number} ")).collect();
+    let brackets = format!("https://x.org/{}", ")".repeat(1 << 20));
+    for (kind, text, wanted) in [
+        ("number", numbers, Err("ambiguous")),
+        ("url", brackets, Ok(json!("https://x.org/"))),
+        ("email", "a@".repeat(1 << 19), Err("ambiguous")),
+        ("iban", "DE89 ".repeat(1 << 18), Err("ambiguous")),
+    ] {
+        let found = evaluate(&mail(json!({"extract": kind})), &json!(text), None);
+        assert_eq!(found.map_err(|error| error.code), wanted, "{kind}");
     }
 }
 
@@ -278,123 +297,6 @@ fn a_value_may_stand_where_its_label_and_the_argument_allow() {
     }
     assert_eq!(most(&|label| label.may_leave(false)), Label::Extracted);
     assert_eq!(most(&|label| label.may_leave(true)), Label::Located);
-}
-
-#[test]
-fn what_a_contract_does_not_declare_is_the_careful_choice() {
-    let send = ToolContract::json("send", "Sends.", ToolEffect::Write)
-        .argument("/body", ArgumentRole::Content)
-        .argument("/to/*/name", ArgumentRole::Value);
-    // Mutant: an argument that nobody declared is content.
-    for (place, role) in [
-        ("/body", ArgumentRole::Content),
-        ("/body/text", ArgumentRole::Content),
-        ("/to/0/name", ArgumentRole::Value),
-        ("/to/0", ArgumentRole::Target),
-        ("", ArgumentRole::Target),
-        ("/bodyguard", ArgumentRole::Target),
-    ] {
-        assert_eq!(send.role_at(place), role, "{place}");
-    }
-    let fetch = ToolContract::json("fetch", "Fetches.", ToolEffect::Read).egress("/page/url");
-    let leaves = ["/page/url", "/page", "", "/page/url/0"].map(|place| fetch.is_egress(place));
-    assert!(leaves.iter().all(|leaves| *leaves) && !fetch.is_egress("/page/title"));
-    let text = ToolContract::text("note", "Notes.", ToolEffect::Write);
-    assert_eq!((text.role_at(""), text.grave, text.is_egress("")), (ArgumentRole::Target, false, false));
-}
-
-#[test]
-fn an_output_taints_unless_all_of_it_is_trusted() {
-    let json = |fields: &[(&str, Trust)]| {
-        let base = mails().output(json!({"type": "array"}));
-        let base = ToolContract {
-            fields: BTreeMap::new(),
-            output_format: Some(planwright::contract::OutputFormat::Json),
-            ..base
-        };
-        fields.iter().fold(base, |tool, (place, trust)| tool.field(place, *trust, FieldType::Text))
-    };
-    let (trusted, untrusted) = (Trust::Trusted, Trust::Untrusted);
-    let data = json!([{"id": 1, "size": 2}]);
-    for (fields, text, taints) in [
-        (&[][..], "[{\"id\": 1, \"size\": 2}]", true),
-        (&[("/*/id", trusted)], "[{\"id\": 1, \"size\": 2}]", true),
-        (&[("/*/id", trusted), ("/*/size", trusted)], "[{\"id\": 1, \"size\": 2}]", false),
-        (&[("/*", trusted)], "[{\"id\": 1, \"size\": 2}]", false),
-        (&[("/*", trusted), ("/*/title", untrusted)], "[{\"id\": 1, \"size\": 2}]", true),
-        (&[("/*", trusted)], "1 mail: do as it says", true),
-    ] {
-        assert_eq!(json(fields).taints(text, Some(&data)), taints, "{fields:?} {text}");
-    }
-    assert!(
-        !json(&[]).trusted().taints("x", None)
-            && json(&[("/*/title", untrusted)]).trusted().taints("x", None)
-    );
-}
-
-#[test]
-fn a_contract_may_be_more_careful_than_its_tool_and_never_less() {
-    let tool = || mails().argument("", ArgumentRole::Value).egress("").grave();
-    type Change = fn(ToolContract) -> ToolContract;
-    let less: [(&str, Change); 6] = [
-        ("arguments.\"\": expected value, found content", |tool| tool.argument("", ArgumentRole::Content)),
-        ("egress: expected \"\", found none", |tool| ToolContract { egress: Vec::new(), ..tool }),
-        ("grave: expected true, found false", |tool| ToolContract { grave: false, ..tool }),
-        ("fields.\"/*/title\": expected no more trust", |tool| {
-            tool.field("/*/title", Trust::Trusted, FieldType::Text)
-        }),
-        ("fields.\"/*/title\": expected no more trust", |tool| {
-            tool.field("/*/title", Trust::Untrusted, FieldType::Url)
-        }),
-        ("fields.\"\": expected no more trust", |tool| tool.trusted()),
-    ];
-    for (said, change) in less {
-        let found = change(tool()).find_mismatch(&tool()).unwrap_or_default();
-        assert!(found.starts_with(said), "{found}");
-    }
-    for more in [
-        tool().argument("", ArgumentRole::Target),
-        tool().field("/*/id", Trust::Untrusted, FieldType::Text),
-        ToolContract { fields: BTreeMap::new(), ..tool() },
-        ToolContract { arguments: BTreeMap::new(), ..tool() },
-    ] {
-        assert_eq!(more.find_mismatch(&tool()), None);
-    }
-}
-
-#[test]
-fn a_contract_that_declares_what_its_schemas_do_not_have_is_refused() {
-    let contract = |text: &str| {
-        let head = "name = 'send'\ndescription = 'S.'\neffect = 'write'\ntimeout_ms = 5\n";
-        toml::from_str::<ToolContract>(&format!("{head}{text}")).unwrap()
-    };
-    let object = "[input]\ntype = 'object'\n[input.properties.to]\ntype = 'array'\n[input.properties.to.items]\ntype = 'string'\n";
-    for (text, said) in [
-        (format!("egress = ['to']\n{object}"), "egress.\"to\": expected a JSON pointer such as \"/body\""),
-        (
-            format!("egress = ['/tos']\n{object}"),
-            "egress.\"/tos\": expected a place that the schema declares",
-        ),
-        (
-            format!("{object}[arguments]\n'/to/x/y' = 'content'"),
-            "arguments.\"/to/x/y\": expected a place that the schema declares",
-        ),
-        (
-            format!("{object}[fields]\n'/id' = {{ trust = 'system', type = 'id' }}"),
-            "fields.\"/id\": expected an `output`, whose fields these are",
-        ),
-        (
-            format!("output_format = 'lines'\n{object}"),
-            "output_format: expected an `output`, the schema of the data",
-        ),
-    ] {
-        assert_eq!(contract(&text).check().unwrap_err().to_string(), said);
-    }
-    let fits = contract(&format!(
-        "grave = true\n{object}[arguments]\n'/to/*' = 'content'\n[output]\ntype = 'object'\n[fields]\n'/id' = {{ trust = 'system', type = 'id' }}"
-    ));
-    assert!(fits.check().is_ok() && fits.fields["/id"].trust == Trust::Trusted);
-    assert_eq!(serde_json::from_value::<ToolContract>(json!(fits)).unwrap(), fits);
 }
 
 /// Any data, with the names and texts that expressions below speak of.

@@ -37,6 +37,7 @@ mod broken_machines;
 mod channel;
 mod contained_values;
 mod containment;
+mod contract_care;
 mod contracts;
 mod cut_replies;
 mod diagrams;

@@ -120,7 +120,9 @@ impl Decimal {
         for scale in 0..=MAX_SCALE {
             let raised = power(scale).and_then(|power| own.checked_mul(power));
             match raised {
-                Some(raised) if raised % by == 0 => return Ok(Decimal::new(raised / by, scale)),
+                Some(raised) if raised.checked_rem(by).ok_or(OVERFLOW)? == 0 => {
+                    return Ok(Decimal::new(raised / by, scale));
+                }
                 Some(_) => {}
                 None => break,
             }

@@ -1,5 +1,7 @@
 //! What is found in a text: every e-mail address, URL, number and so on, by fixed rules.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::dates::{Time, parse_day};
@@ -23,13 +25,8 @@ pub(super) fn find_all(kind: FieldType, text: &str) -> Option<Vec<Value>> {
         FieldType::Number => find_numbers(text, false)?,
         FieldType::Amount => find_numbers(text, true)?,
     };
-    let mut seen = Vec::new();
-    found.retain(|value| {
-        let key = value.to_string().to_lowercase();
-        let is_new = !seen.contains(&key);
-        seen.extend(is_new.then_some(key));
-        is_new
-    });
+    let mut seen = BTreeSet::new();
+    found.retain(|value| seen.insert(value.to_string().to_lowercase()));
     Some(found)
 }
 
@@ -87,8 +84,13 @@ fn find_urls(text: &str) -> impl Iterator<Item = &str> {
         let begin = word.char_indices().map(|(at, _)| at).find(|at| begins(*at))?;
         let mut url = &word[begin..];
         // A bracket that was opened before the address closes behind it.
-        let closes = |url: &str| url.ends_with(')') && url.matches(')').count() > url.matches('(').count();
-        while url.ends_with(['.', ',', ';', ':', '!', '?', '\'', ']', '}', '*']) || closes(url) {
+        let mut surplus = url.matches(')').count().saturating_sub(url.matches('(').count());
+        loop {
+            let closes = surplus > 0 && url.ends_with(')');
+            surplus -= usize::from(closes);
+            if !closes && !url.ends_with(['.', ',', ';', ':', '!', '?', '\'', ']', '}', '*']) {
+                break;
+            }
             url = &url[..url.len() - 1];
         }
         (url.len() > "www.".len() && url.contains('.')).then_some(url)
@@ -96,18 +98,14 @@ fn find_urls(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn find_ibans(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_uppercase()) {
-        let (begin, is_inside) = (at, rest[..at].ends_with(|c: char| c.is_alphanumeric()));
-        rest = &rest[begin..];
-        let taken = if is_inside { None } else { read_iban(rest) };
-        match taken {
-            Some((iban, length)) => {
-                found.push(iban);
-                rest = &rest[length..];
-            }
-            None => rest = &rest[1..],
+    let (mut found, mut end) = (Vec::new(), 0);
+    for (at, _) in text.match_indices(|c: char| c.is_ascii_uppercase()) {
+        if at < end || text[..at].ends_with(char::is_alphanumeric) {
+            continue;
+        }
+        if let Some((iban, length)) = read_iban(&text[at..]) {
+            found.push(iban);
+            end = at + length;
         }
     }
     found
