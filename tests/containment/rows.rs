@@ -21,6 +21,8 @@ pub enum Mode {
     Asked,
     /// By the plan that was frozen before anything untrusted was read.
     Standard,
+    /// By that plan, and as far as no text that was read has a part in a target or a read.
+    Strict,
 }
 
 impl Mode {
@@ -28,6 +30,7 @@ impl Mode {
         match self {
             Mode::Off | Mode::Asked => Containment::Off,
             Mode::Standard => Containment::Standard,
+            Mode::Strict => Containment::Strict,
         }
     }
 }
