@@ -21,4 +21,5 @@ mod hooked;
 #[path = "../store/support.rs"]
 mod support;
 
+mod own;
 mod place;

@@ -7,6 +7,12 @@ use planwright_postgres::{Address, PostgresStore};
 
 use crate::server::cluster;
 
+/// How many threads two processes want at once: `PLANWRIGHT_RACED`, or a number that takes seconds. A thousand take a
+/// minute on two cores.
+pub fn raced() -> usize {
+    std::env::var("PLANWRIGHT_RACED").map_or(150, |count| count.parse().unwrap())
+}
+
 pub fn open(path: &Path) -> PostgresStore {
     let address = std::fs::read_to_string(path).unwrap_or_else(|_| {
         let new = cluster().database();

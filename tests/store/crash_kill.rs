@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use planwright::driver::{Threads, token};
 use planwright::journal::{RunStatus, Store, StoreError, fold};
@@ -67,6 +68,10 @@ fn child_goes_on_with_the_story() {
     let dying = reaper.clone();
     let agent = story.agent(&log, Arc::new(move |_| dying.passes()));
     let thread = id(THREAD);
+    // A server may notice a moment later that a process is gone.
+    while threads.store().find(&thread).unwrap().is_some_and(|listed| listed.running) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let begun = match threads.store().turns(&thread) {
         Err(StoreError::NoThread { .. }) => threads.at(&thread).ask_with(&agent, input()),
         _ => threads.at(&thread).resume(&agent),

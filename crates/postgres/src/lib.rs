@@ -318,6 +318,10 @@ impl Store for PostgresStore {
         }
     }
 
+    fn set_times(&self, lease: &Lease, created: u64, updated: u64) -> Result<(), StoreError> {
+        self.pool.with(|conn, _| write::set_times(conn, lease, created, updated))
+    }
+
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
         let session = self.session()?;
         self.forget(&lease);

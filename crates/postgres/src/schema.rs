@@ -43,7 +43,7 @@ pub(crate) fn find_name(conn: &mut Conn) -> Result<String, Fault> {
     if encoding != "UTF8" {
         return Err(Fault::new(Format, format!("expected a database in UTF8, found {encoding}")));
     }
-    let row = conn.client.query_opt("SELECT version, name FROM store", &[])?;
+    let row = conn.client.query_opt("SELECT version, name FROM planwright.store", &[])?;
     let row = row.ok_or_else(|| Fault::new(Damaged, "its name and version are lost"))?;
     let version: i32 = row.get(0);
     if version != VERSION {
@@ -56,6 +56,8 @@ pub(crate) fn find_name(conn: &mut Conn) -> Result<String, Fault> {
 /// Makes the tables, or brings them to the present version: all of it or nothing. Gives the versions before and after.
 pub(crate) fn migrate(conn: &mut Conn) -> Result<(u32, u32), Fault> {
     conn.atomically(WRITING, |conn| {
+        // Tables are kept, however little of what is written to them has to be.
+        conn.client.batch_execute("SET LOCAL synchronous_commit TO on")?;
         conn.client.execute("SELECT pg_advisory_xact_lock($1)", &[&TURN])?;
         let is_there = conn.client.query_one("SELECT to_regnamespace('planwright') IS NOT NULL", &[])?;
         if !is_there.get::<_, bool>(0) {

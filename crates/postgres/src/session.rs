@@ -21,6 +21,8 @@ use crate::fault::Fault;
 const ROOM: usize = 1024;
 /// How soon a session that was lost is begun anew.
 const PAUSE: Duration = Duration::from_millis(300);
+/// How often the first session is begun anew before who waits for it is told why.
+const MOST_TRIES: u32 = 20;
 
 /// Who is told what other processes do.
 pub(crate) type Listener = Arc<OnceLock<Box<dyn Fn(Heard) + Send + Sync>>>;
@@ -91,12 +93,15 @@ struct Keeper {
 
 impl Keeper {
     async fn keep(mut self) {
-        loop {
-            match (self.hold().await, self.ready.take()) {
-                (Ok(()), _) => return,
-                (Err(error), Some(ready)) => return drop(ready.send(Err(error.into()))),
-                (Err(_), None) => tokio::time::sleep(PAUSE).await,
+        let mut tries = 0;
+        while let Err(error) = self.hold().await.map_err(Fault::from) {
+            tries += 1;
+            if (tries > MOST_TRIES || !error.is_lost())
+                && let Some(ready) = self.ready.take()
+            {
+                return drop(ready.send(Err(error)));
             }
+            tokio::time::sleep(PAUSE).await;
             if self.to_say.is_closed() {
                 return;
             }
@@ -146,8 +151,8 @@ impl Keeper {
             tokio::time::sleep(PAUSE).await;
         }
         client.batch_execute("LISTEN planwright").await?;
+        let from = client.query_one("SELECT coalesce(host(inet_client_addr()), '')", &[]).await?;
         if let Some(ready) = self.ready.take() {
-            let from = client.query_one("SELECT coalesce(host(inet_client_addr()), '')", &[]).await?;
             let _ = ready.send(Ok(from.get(0)));
         }
         let tell = client

@@ -182,6 +182,15 @@ impl Writer<'_> {
     }
 }
 
+/// Sets when a thread was begun and last written to.
+pub(crate) fn set_times(conn: &mut Conn, lease: &Lease, created: u64, updated: u64) -> Result<(), Fault> {
+    conn.atomically(WRITING, |conn| {
+        let mut row = lock_leased(conn, lease)?;
+        row.set_times(created, updated);
+        save_row(conn, &mut row).map(drop)
+    })
+}
+
 /// Says that records are gone which this process has written: another writer would have been refused.
 fn name_loss(fault: Fault, known: Option<Head>, index: u64) -> Fault {
     let known = known.is_some_and(|known| known.end.records == index && index > 0);

@@ -1,8 +1,7 @@
 //! A Postgres server of the tests' own: a private cluster in a temporary folder, ended with the process that began
 //! it, however that ends.
 //!
-//! Where there is no Postgres, this says so and the tests that need it are not run; with `PLANWRIGHT_POSTGRES=required`
-//! they fail.
+//! Without Postgres, the tests that need it say so and are not run; with `PLANWRIGHT_POSTGRES=required` they fail.
 #![allow(dead_code, reason = "each binary uses a part of it")]
 
 use std::io::Write as _;
@@ -67,7 +66,11 @@ impl Cluster {
 
     /// As [`start`](Cluster::start), with a file that goes with the server.
     fn start_noted(settings: &[&str], note: Option<&Path>) -> Self {
-        let Some(programs) = programs() else { missing() };
+        // A binary with other tests asks first.
+        if !is_here() {
+            std::process::exit(0);
+        }
+        let programs = programs().unwrap();
         let folder = tempfile::Builder::new().prefix("planwright-pg-").tempdir().unwrap().keep();
         let made = command(programs.join("initdb"), &folder)
             .args(["-D", "data", "-U", "planwright", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"])
@@ -169,6 +172,11 @@ pub struct Stopped {
 }
 
 impl Stopped {
+    /// A file in the folder of the server.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     pub fn start_again(self) -> Cluster {
         let cluster = Cluster::run(self.folder, self.port, self.settings, None);
         let _ = std::fs::remove_file(cluster.folder.join("keep"));
@@ -201,12 +209,20 @@ pub fn cluster() -> &'static Cluster {
     })
 }
 
-/// Says loudly that nothing here is tested, and ends the process.
-fn missing() -> ! {
+/// Whether there is a Postgres here. Says loudly if there is none: past the harness, which keeps what tests print to
+/// itself.
+///
+/// # Panics
+/// If there has to be one.
+pub fn is_here() -> bool {
+    let is_here = programs().is_some();
     let required = std::env::var_os("PLANWRIGHT_POSTGRES").is_some_and(|value| value == "required");
-    let said = "\n*** THERE IS NO POSTGRES HERE: the tests that need one are not run. \
-         Install the package postgresql (no server of it has to run). ***\n";
-    // Not by a macro: what a test prints is shown where it fails alone.
-    let _ = std::io::stderr().write_all(said.as_bytes());
-    std::process::exit(i32::from(required))
+    assert!(is_here || !required, "PLANWRIGHT_POSTGRES=required, but no initdb is installed");
+    if !is_here {
+        let name = std::thread::current().name().unwrap_or("a test").to_owned();
+        let why =
+            "there is no Postgres; Debian's package `postgresql` has it, and no server of it has to run";
+        let _ = writeln!(std::io::stderr().lock(), "\nSKIPPED {name}: {why}");
+    }
+    is_here
 }
