@@ -4,11 +4,15 @@
 mod cli_support;
 #[path = "../common/faults/mod.rs"]
 mod faults;
+#[cfg(unix)]
+#[path = "../common/postgres/mod.rs"]
+mod postgres;
 #[path = "../common/support.rs"]
 mod support;
 
 mod chat;
 mod compare;
+mod copied;
 mod cost;
 mod coverage;
 mod crash_calls;

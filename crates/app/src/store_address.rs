@@ -47,7 +47,7 @@ impl StoreAddress {
             // The address may hold a password.
             let problem = "the store: expected an SQLite file, found the address of a database";
             return Err(Error::unusable(problem)
-                .hint("build the program with it: cargo install --path crates/cli --features postgres"));
+                .hint("this program was built without its default feature `postgres`"));
         }
         if path.is_dir() || path.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) {
             let problem = format!("{}: expected an SQLite file, found a folder", path.display());

@@ -89,6 +89,10 @@ impl Threads {
         let Some(turn) = self.0.turns(thread)?.checked_sub(1) else { return Ok(()) };
         let folded = fold(self.0.records(thread, turn)?)?;
         let status = RunStatus::of(&folded);
+        // Without a note, those who listen hear that its process has left it.
+        if status == RunStatus::Unfinished {
+            return Ok(());
+        }
         let mut leased = LeasedThread::claim(&*self.0, thread, Claim::Known)?;
         match leased.turn(turn).conclude(folded.next_index(), Vec::new(), &status) {
             // It was written to since.

@@ -13,7 +13,7 @@ use crate::cli_support::Home;
 use crate::support::{Answer, Seen, Server};
 use crate::world::{PAYS, PLAN, SUM};
 
-const RUNS: usize = 50;
+pub const RUNS: usize = 50;
 
 /// The question that a model is asked about.
 fn question(seen: &Seen) -> String {
@@ -22,16 +22,16 @@ fn question(seen: &Seen) -> String {
     serde_json::from_str::<Value>(&payload).unwrap()["user_question"].as_str().unwrap().to_owned()
 }
 
-struct World {
+pub struct World {
     model: Server,
     bank: Server,
     /// What was asked of either.
-    asked: Arc<AtomicUsize>,
+    pub asked: Arc<AtomicUsize>,
     paid: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let (asked, paid) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(HashMap::new())));
         let pause = Duration::from_millis(20);
         let count = Arc::clone(&asked);
@@ -57,16 +57,25 @@ impl World {
         World { model, bank, asked, paid }
     }
 
-    fn service(&self, home: &Home) -> Service {
+    /// The settings of a home whose services ask this world.
+    pub fn configure(&self, home: &Home) {
+        let (model, bank) = (self.model.url(), self.bank.origin());
+        let config = format!("base_url = '{model}'\nmodel = 'm'\nsearch_url = '{bank}/search'\n");
+        home.write("config/planwright/config.toml", &config);
+        home.write("pays.toml", &PAYS.replace("timeout_ms = 1000", "timeout_ms = 20000"));
+    }
+
+    /// A service over the usual store, or over this one.
+    pub fn service(&self, home: &Home, store: Option<&str>) -> Service {
         let mut program = home.program();
-        program.env("TAVILY_API_KEY", "tvly-0123456789");
+        program.env("TAVILY_API_KEY", "tvly-0123456789").envs(store.map(|store| ("PLANWRIGHT_STORE", store)));
         Service::of(program, &["--agent", "./pays.toml", "--max-runs", &RUNS.to_string()])
     }
 }
 
 /// Asks all that were not told an answer yet, at once, under the key that each of them has, and keeps what they were
 /// told.
-fn ask_all(address: &str, told: &Mutex<HashMap<usize, String>>) {
+pub fn ask_all(address: &str, told: &Mutex<HashMap<usize, String>>) {
     std::thread::scope(|scope| {
         for nth in (0..RUNS).filter(|nth| !told.lock().unwrap().contains_key(nth)).collect::<Vec<_>>() {
             scope.spawn(move || {
@@ -93,42 +102,26 @@ fn ask_all(address: &str, told: &Mutex<HashMap<usize, String>>) {
     });
 }
 
-#[test]
-fn service_killed_amid_fifty_runs_again_and_again_loses_nothing_and_pays_nothing_twice() {
-    let (home, world, told) = (Home::new(), World::new(), Mutex::default());
-    let config = format!(
-        "base_url = '{}'\nmodel = 'm'\nsearch_url = '{}/search'\n",
-        world.model.url(),
-        world.bank.origin()
-    );
-    home.write("config/planwright/config.toml", &config);
-    home.write("pays.toml", &PAYS.replace("timeout_ms = 1000", "timeout_ms = 20000"));
-    // A whole run asks four times. Each process dies once it has asked about one fifth of what is left.
-    for _ in 0..6 {
-        let mut service = world.service(&home);
-        let (address, until) = (service.address.clone(), world.asked.load(Ordering::SeqCst) + 33);
-        std::thread::scope(|scope| {
-            let clients = scope.spawn(|| ask_all(&address, &told));
-            while world.asked.load(Ordering::SeqCst) < until && !clients.is_finished() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            service.signal("-KILL");
-        });
-    }
-    let service = world.service(&home);
+/// Waits until nothing goes on any more, and looks at what came of each: what a client was told is there, and nothing
+/// was paid twice.
+pub fn all_end_and_nothing_is_paid_twice(
+    service: &Service,
+    world: &World,
+    told: &Mutex<HashMap<usize, String>>,
+) {
     let goes_on = |service: &Service| {
         let listed = service.get("/threads?limit=1000", 200)["threads"].clone();
         let threads = listed.as_array().unwrap().clone();
         threads.iter().any(|thread| thread["status"] == "unfinished" || thread["running"] == true)
     };
     let mut waits = 0;
-    while goes_on(&service) {
+    while goes_on(service) {
         std::thread::sleep(Duration::from_millis(50));
         waits += 1;
         assert!(waits < 1_200, "{}", service.get("/threads?limit=1000", 200));
     }
     // Those of which nothing was on record are asked for the first time. The others are told what came of it.
-    ask_all(&service.address, &told);
+    ask_all(&service.address, told);
     let (mut done, mut in_doubt) = (0, 0);
     for nth in 0..RUNS {
         let shown = service.get(&format!("/threads/t{nth}"), 200);
@@ -161,6 +154,26 @@ fn service_killed_amid_fifty_runs_again_and_again_loses_nothing_and_pays_nothing
     println!("{done} done, {in_doubt} in doubt");
     assert!(done > 0, "{in_doubt} in doubt");
     assert_eq!(told.lock().unwrap().len(), done, "whose payment was made is told so");
+}
+
+#[test]
+fn service_killed_amid_fifty_runs_again_and_again_loses_nothing_and_pays_nothing_twice() {
+    let (home, world, told) = (Home::new(), World::new(), Mutex::default());
+    world.configure(&home);
+    // A whole run asks four times. Each process dies once it has asked about one fifth of what is left.
+    for _ in 0..6 {
+        let mut service = world.service(&home, None);
+        let (address, until) = (service.address.clone(), world.asked.load(Ordering::SeqCst) + 33);
+        std::thread::scope(|scope| {
+            let clients = scope.spawn(|| ask_all(&address, &told));
+            while world.asked.load(Ordering::SeqCst) < until && !clients.is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            service.signal("-KILL");
+        });
+    }
+    let service = world.service(&home, None);
+    all_end_and_nothing_is_paid_twice(&service, &world, &told);
     home.check(&["threads", "check"], 0);
 }
 

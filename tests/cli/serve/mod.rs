@@ -20,6 +20,7 @@ mod page;
 mod problems;
 mod reader;
 mod resources;
+mod shared;
 mod streams;
 
 use std::io::{BufRead, BufReader, Read, Write};
