@@ -215,6 +215,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// If the store cannot be read.
     fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError>;
 
+    /// Sets when a thread was begun and last written to, in milliseconds since 1970: one that was copied keeps the
+    /// times of its original. A store that keeps no such times leaves it.
+    ///
+    /// # Errors
+    /// Those of [`append`](Store::append).
+    fn set_times(&self, _: &Lease, _created: u64, _updated: u64) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Deletes a thread with all its turns.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 mod agent;
 mod agent_line;
 mod config;
+mod copy;
 mod error;
 mod explain;
 mod mcp;
@@ -31,6 +32,7 @@ mod waiting;
 
 pub use agent::{AgentChoice, PreparedAgent, load_spec, spec_for_fixture, spec_source, with_tools_of};
 pub use agent_line::{AgentLine, variant};
+pub use copy::{CopyReport, UncopiedThread, copy_threads};
 pub use error::{Class, Error, Result, read_text};
 pub use explain::{ExplainedEffect, Explanation, Refused};
 pub use mcp_file::{McpFile, McpListing};

@@ -1,14 +1,14 @@
 //! What may be typed. Every option is explained here, or in `planwright-app` where it holds the options, and nowhere
 //! else; the longer texts are in `help/`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use planwright::driver::RecordMode;
 use planwright::journal::{Durability, ThreadId};
-use planwright_app::{AgentChoice, Overrides, Result, StorePlace};
+use planwright_app::{AgentChoice, Error, Overrides, Result, StorePlace};
 
 mod export;
 mod mcp;
@@ -53,7 +53,7 @@ pub enum Command {
         #[command(subcommand)]
         command: ThreadsCommand,
     },
-    /// Prepare a database for threads
+    /// Prepare a database for threads, or copy threads from one store to another
     #[command(after_help = include_str!("help/store.txt"))]
     Store {
         #[command(flatten)]
@@ -221,6 +221,17 @@ pub struct ShowArgs {
 pub enum StoreCommand {
     /// Make the tables in a Postgres database, or bring them to this version
     Migrate,
+    /// Copy all threads to another store, and compare them record by record
+    #[command(after_help = include_str!("help/store_copy.txt"))]
+    Copy {
+        /// The store to copy: an SQLite file, or postgres://USER@HOST/DATABASE
+        from: PathBuf,
+        /// The store to copy to; it is made if there is none
+        to: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Where threads are kept.
@@ -239,6 +250,15 @@ pub struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// The store at another place, which `--store` must not name as well.
+    pub fn place_at(&self, path: &Path) -> Result<StorePlace> {
+        if self.store.is_some() {
+            let problem = "--store: expected two stores, FROM and TO, and found a third";
+            return Err(Error::unusable(problem).hint("leave --store out"));
+        }
+        StorePlace::find(Some(path), self.durability, self.config.as_deref())
+    }
+
     pub fn place(&self) -> Result<StorePlace> {
         StorePlace::find(self.store.as_deref(), self.durability, self.config.as_deref())
     }

@@ -28,6 +28,7 @@ mod screen;
 mod serve;
 mod session;
 mod signals;
+mod store;
 mod text;
 mod threads;
 mod trace;
@@ -40,7 +41,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Parser;
 
-use args::{Cli, Command, FixtureCommand, McpCommand, StoreCommand};
+use args::{Cli, Command, FixtureCommand, McpCommand};
 use out::{Exit, Style};
 use planwright_app::{Class, Result, end_connections};
 
@@ -83,9 +84,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Chat(args) => return chat::chat(&args, cli.color),
         Command::Resume(args) => return resume::resume_journal(&args, cli.color),
         Command::Threads { store, command } => return threads::threads(&store, command, cli.color),
-        Command::Store { store, command: StoreCommand::Migrate } => {
-            out::print_text(&store.place()?.address.migrate()?)?;
-        }
+        Command::Store { store, command } => return store::store(&store, &command),
         Command::Waiting { store, page, json } => threads::list_waiting(&store, &page, json)?,
         Command::Serve(args) => serve::serve(&args)?,
         Command::Mcp { command: McpCommand::Serve(args) } => serve::serve_mcp(&args)?,

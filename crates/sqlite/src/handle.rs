@@ -159,8 +159,10 @@ impl Handle {
             Job::Append { lease, turn, index, records, status } => {
                 self.append(lease, *turn, *index, records, status.as_ref()).map(|()| None)
             }
-            Job::Release(lease) => self.end(lease, give_back),
-            Job::Delete(lease) => self.end(lease, |conn, lease| Row::find_leased(conn, lease)?.delete(conn)),
+            Job::Release(lease) => self.change(lease, give_back),
+            Job::Delete(lease) => {
+                self.change(lease, |conn, lease| Row::find_leased(conn, lease)?.delete(conn))
+            }
         }
     }
 
@@ -250,14 +252,23 @@ impl Handle {
         Ok(head)
     }
 
-    /// Ends a lease.
-    fn end(
+    pub fn set_times(&mut self, lease: &Lease, created: u64, updated: u64) -> Result<(), Fault> {
+        let set = |conn: &Connection, lease: &Lease| {
+            let mut row = Row::find_leased(conn, lease)?;
+            row.set_times(created, updated);
+            row.save(conn)
+        };
+        self.change(lease, set).map(drop)
+    }
+
+    /// Changes a row under a lease, in a transaction, and forgets where the thread ends.
+    fn change(
         &mut self,
         lease: &Lease,
-        end: impl FnOnce(&Connection, &Lease) -> Result<(), Fault>,
+        change: impl FnOnce(&Connection, &Lease) -> Result<(), Fault>,
     ) -> Result<Option<Lease>, Fault> {
         self.heads.remove(lease.thread());
-        self.atomically(|handle| end(&handle.conn, lease)).map(|()| None)
+        self.atomically(|handle| change(&handle.conn, lease)).map(|()| None)
     }
 }
 

@@ -178,6 +178,10 @@ impl Store for SqliteStore {
         }
     }
 
+    fn set_times(&self, lease: &Lease, created: u64, updated: u64) -> Result<(), StoreError> {
+        self.with(|handle| handle.set_times(lease, created, updated))
+    }
+
     fn delete(&self, lease: Lease) -> Result<(), StoreError> {
         self.write(Job::Delete(lease)).map(drop)
     }

@@ -199,6 +199,11 @@ impl ThreadRow {
         }
     }
 
+    /// Sets both times, as those of a copy: the claim that copies does not count as a write.
+    pub fn set_times(&mut self, created: u64, updated: u64) {
+        (self.created, self.updated, self.written) = (created, updated, 0);
+    }
+
     /// Sets the time of the last write, if there was one under this lease.
     pub fn touch(&mut self) {
         if self.written == self.epoch && !self.noted {

@@ -1,0 +1,124 @@
+//! `store copy`: threads from one store to another, compared record by record; one that is killed is gone on with.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use planwright::journal::{Claim, Durability, Listed, Query, Record, Store};
+use planwright_app::StoreAddress;
+use serde_json::{Value, json};
+
+use crate::cli_support::Home;
+use crate::cli_support::store::{is_in_doubt, keep_records, store, waits, wants_approval};
+use crate::postgres::{cluster, is_here};
+use crate::world::SUM;
+
+/// All that a store has of its threads.
+fn whole(address: &str) -> Vec<(Listed, Vec<Vec<Record>>)> {
+    let threads = StoreAddress::parse(address.into()).unwrap().open(Durability::Normal, true).unwrap();
+    assert_eq!(threads.store().check().unwrap(), [""; 0]);
+    let listed = threads.store().list(&Query { limit: usize::MAX, ..Query::default() }).unwrap();
+    let turns = |listed: &Listed| {
+        (0..listed.turns).map(|turn| threads.store().records(&listed.thread, turn).unwrap()).collect()
+    };
+    listed.into_iter().map(|listed| (listed.clone(), turns(&listed))).collect()
+}
+
+/// A home with a thread of two turns, threads that wait or are in doubt, and many more.
+fn full(home: &Home, count: usize) -> String {
+    for _ in 0..2 {
+        home.check(&["run", "--offline", "--quiet", "--thread", "보고서", SUM], 0);
+    }
+    waits(home, "waits");
+    wants_approval(home, "approves");
+    is_in_doubt(home, "doubts");
+    let store = store(home);
+    let records = store.records(&"보고서".parse().unwrap(), 0).unwrap();
+    (0..count).for_each(|nth| keep_records(&store, &format!("t{nth}"), records.clone()));
+    home.path("data/planwright/threads.db").to_str().unwrap().to_owned()
+}
+
+fn copy(home: &Home, from: &str, to: &str, code: i32) -> Value {
+    let said = home.check(&["store", "copy", from, to, "--json", "--durability", "normal"], code);
+    serde_json::from_str(&said.stdout).unwrap()
+}
+
+fn counts(told: &Value) -> [u64; 3] {
+    ["copied", "same", "ahead"].map(|name| told[name].as_u64().unwrap())
+}
+
+#[test]
+fn copies_to_sqlite_to_postgres_and_back_have_the_same_records_statuses_and_times() {
+    let home = Home::new();
+    let mut source = full(&home, 3);
+    let original = whole(&source);
+    assert_eq!(original.len(), 7);
+    let file = |name: &str| home.path(name).to_str().unwrap().to_owned();
+    let postgres = is_here().then(|| cluster().database());
+    for to in [file("second.db")].into_iter().chain(postgres).chain([file("last.db")]) {
+        let told = copy(&home, &source, &to, 0);
+        assert_eq!((counts(&told), &told["uncopied"]), ([7, 0, 0], &json!([])), "{told}");
+        assert_eq!(whole(&to), original);
+        assert_eq!(counts(&copy(&home, &source, &to, 0)), [0, 7, 0]);
+        source = to;
+    }
+    home.check(&["run", "--offline", "--quiet", "--thread", "보고서", "--store", &source, SUM], 0);
+}
+
+#[test]
+fn copy_that_is_killed_again_and_again_is_gone_on_with() {
+    let home = Home::new();
+    let from = full(&home, 400);
+    let second = home.path("second.db").to_str().unwrap().to_owned();
+    let to = if is_here() { cluster().database() } else { second };
+    for _ in 0..3 {
+        let mut program = home.program();
+        program.args(["store", "copy", &from, &to, "--durability", "normal"]);
+        let mut child = program.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("compared"), "{line:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let [copied, same, _] = counts(&copy(&home, &from, &to, 0));
+    assert!(copied + same == 404 && same >= 100, "{copied} {same}");
+    assert_eq!(whole(&to), whole(&from));
+}
+
+#[test]
+fn copy_adds_what_came_since_leaves_what_went_on_and_names_what_differs() {
+    let home = Home::new();
+    let (from, to) = (full(&home, 0), home.path("second.db").to_str().unwrap().to_owned());
+    copy(&home, &from, &to, 0);
+    let ask = ["run", "--offline", "--quiet", "--thread", "보고서", SUM];
+    home.check(&ask, 0);
+    assert_eq!(counts(&copy(&home, &from, &to, 0)), [1, 3, 0]);
+    assert_eq!(whole(&to), whole(&from));
+    home.check(&[&ask[..], &["--store", &to]].concat(), 0);
+    assert_eq!(counts(&copy(&home, &from, &to, 0)), [0, 3, 1]);
+    // Both went on.
+    home.check(&ask, 0);
+    let told = copy(&home, &from, &to, 1);
+    let problem = told["uncopied"][0]["problem"].as_str().unwrap();
+    assert!(problem.contains("보고서, turn 4, journal record "), "{told}");
+    // A process has one.
+    let held = store(&home);
+    let lease = held.claim(&"waits".parse().unwrap(), Claim::Known).unwrap();
+    let other = home.path("third.db").to_str().unwrap().to_owned();
+    let told = copy(&home, &from, &other, 6);
+    assert_eq!((counts(&told), &told["uncopied"][0]["is_held"]), ([3, 0, 0], &json!(true)), "{told}");
+    held.release(lease).unwrap();
+    assert_eq!(counts(&copy(&home, &from, &other, 0)), [1, 3, 0]);
+}
+
+#[test]
+fn copy_names_a_damaged_thread_and_stores_that_cannot_be_used() {
+    let home = Home::new();
+    let (from, to) = (full(&home, 0), home.path("second.db").to_str().unwrap().to_owned());
+    let spoil = "UPDATE record SET body = body || ' ' WHERE at = (SELECT max(at) FROM record)";
+    rusqlite::Connection::open(&from).unwrap().execute(spoil, []).unwrap();
+    let told = copy(&home, &from, &to, 1);
+    assert_eq!((counts(&told), &told["uncopied"][0]["thread"]), ([3, 0, 0], &json!("doubts")), "{told}");
+    home.check(&["store", "copy", "none.db", &to], 2).complains(&["none.db: there is no store"]);
+    home.check(&["store", "copy", &from, &to, "--store", &to], 2).complains(&["leave --store out"]);
+}
