@@ -204,5 +204,5 @@ fn reference_into_a_megabyte(bencher: Bencher<'_, '_>, select: &str) {
     let mut reference: serde_json::Value = serde_json::from_str(select).expect("an object");
     (reference["$from"], reference["take"]) = ("step_1".into(), "/id".into());
     let returned = |_: &str| Some(Returned { text: "", data: Some(&data), tool: None });
-    bencher.bench(|| assert_eq!(resolve_input(&reference, &returned).expect("one record"), 9_000));
+    bencher.bench(|| assert_eq!(resolve_input(&reference, &returned, &[]).expect("one record"), 9_000));
 }

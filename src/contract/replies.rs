@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::intake::Confidence;
 use super::read::{deserialize_texts, parse_object, parse_words};
-use super::schema::strict_object;
+use super::schema::{Schema, strict_object};
 use super::{ContractError, ToolContract, excerpt};
 
 /// What an orchestrator may do to what remains of a plan.
@@ -105,6 +105,26 @@ impl Decision {
             "task": {"type": ["string", "null"]},
             "collaboration_needed": {"anyOf": [both, {"type": "null"}]},
         }))
+    }
+}
+
+/// What an executor must say: the value of one hole.
+#[derive(Deserialize)]
+pub(crate) struct Filling {
+    value: Value,
+}
+
+impl Filling {
+    /// Parses a model's reply: a value that fits the hole's schema.
+    pub fn parse(text: &str, schema: &Value, max_bytes: usize) -> Result<Value, ContractError> {
+        let Filling { value } = parse_object(text, max_bytes)?;
+        Schema::new(schema)?.check(&value).map_err(|error| error.under("$.value"))?;
+        Ok(value)
+    }
+
+    /// The JSON schema sent with the request, the same for every hole: what the value must fit stands in the request.
+    pub fn schema() -> Value {
+        strict_object(json!({"value": {}}))
     }
 }
 

@@ -32,6 +32,10 @@ pub(super) fn stage_awaits(phase: &Phase, task: &Task, compiled: &CompiledSpec) 
             let nth = decided.saturating_add(1);
             (EffectKind::Orchestrate { draft, nth, ask }, RoleName::Orchestrator)
         }
+        &Phase::Execute(ExecuteStage::Filling { step, .. }) => {
+            let hole = task.progress.as_ref().map_or(0, |progress| progress.filled(step).len() as u32);
+            (EffectKind::Fill { draft, step, hole, ask }, RoleName::Executor)
+        }
         Phase::Validate(_) => (EffectKind::Validate { draft, ask }, RoleName::Validator),
         Phase::Write(writing) => (EffectKind::Write { draft, ask }, writer(writing.gate, compiled)),
     };

@@ -3,7 +3,7 @@
 
 use super::admit::link_edit;
 use super::run::Run;
-use super::state::{Asking, Feedback, REJECTED, Repair, StepFailure, Task};
+use super::state::{Asking, Feedback, REJECTED, Repair, StepFailure, StepRun, Task};
 use super::vocabulary::{
     Concern, Counters, Effect, EffectKind, ErrorCode, Event, FailureClass, HumanAnswer, ModelReply,
     PhaseName, TraceLine, Usage,
@@ -22,7 +22,9 @@ fn asked_in(role: RoleName) -> (PhaseName, ErrorCode) {
     match role {
         RoleName::Validator => (PhaseName::Validate, ErrorCode::ValidateError),
         RoleName::Writer | RoleName::Conversation => (PhaseName::Write, ErrorCode::WriteError),
-        RoleName::Orchestrator | RoleName::Agent => (PhaseName::Execute, ErrorCode::ExecuteError),
+        RoleName::Orchestrator | RoleName::Executor | RoleName::Agent => {
+            (PhaseName::Execute, ErrorCode::ExecuteError)
+        }
         _ => (PhaseName::Plan, ErrorCode::PlanError),
     }
 }
@@ -123,15 +125,15 @@ impl Run<'_> {
                     return Some((value, Some(problem)));
                 }
                 // It read when the spec was checked; what it may say depends on the run as well.
-                Err(unfit) => self.fail(code, format!("contract: {problem} (the fallback: {unfit})")),
+                Err(unfit) => self.give_up(code, format!("contract: {problem} (the fallback: {unfit})")),
             }
             return None;
         }
         match broken {
             // The same request would get the same answer.
-            None => self.fail(code, problem),
+            None => self.give_up(code, problem),
             Some(_) if asking.ask > self.compiled.repairs(role, was_cut) => {
-                self.fail(code, if was_cut { problem } else { format!("contract: {problem}") });
+                self.give_up(code, if was_cut { problem } else { format!("contract: {problem}") });
             }
             Some((error, reply)) => {
                 self.note_failure(phase, problem.clone());
@@ -143,6 +145,15 @@ impl Run<'_> {
             }
         }
         None
+    }
+
+    /// Ends what a reply was needed for and is not to be had: the step whose input it was to fill, else the run.
+    fn give_up(&mut self, code: ErrorCode, problem: String) {
+        let asked = self.awaited.map(|effect| effect.id().kind);
+        let Some(EffectKind::Fill { step, .. }) = asked else { return self.fail(code, problem) };
+        self.note_failure(PhaseName::Execute, problem.clone());
+        let failed = StepRun::failed(StepFailure::new("reply", problem), 0);
+        self.ended = Some(Box::new((step, failed)));
     }
 
     /// Takes what a person said, or that they said nothing in time, and leaves its line.

@@ -269,6 +269,11 @@ fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) 
             Some(CompiledAgent::Spec(inner)) => inner.bounds(),
         };
         add(tries, each);
+        if compiled.plan().offers_holes() {
+            // Each value is asked for until it fits.
+            let asks = 1 + compiled.repairs(RoleName::Executor, false);
+            add((planned.holes().len() as u32).saturating_mul(asks), REPLY);
+        }
         // The waits between the tries.
         add(tries.saturating_sub(1), ANSWER);
     }

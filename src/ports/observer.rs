@@ -136,6 +136,7 @@ impl Span<'_> {
             | EffectKind::Intent { ask }
             | EffectKind::Plan { ask, .. }
             | EffectKind::Orchestrate { ask, .. }
+            | EffectKind::Fill { ask, .. }
             | EffectKind::Validate { ask, .. }
             | EffectKind::Write { ask, .. } => ask,
             EffectKind::Step { attempt, .. } | EffectKind::Wait { attempt, .. } => attempt,

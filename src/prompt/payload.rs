@@ -14,7 +14,7 @@ use super::object::Payload;
 use super::repeats::Shown;
 use crate::contract::{Decision, Plan, PlanStep, first_chars};
 use crate::machine::{
-    EffectId, Feedback, MOST_COUNTED, Path, Phase, Progress, State, StepRun, Task, Turn, known_by,
+    EffectId, EffectKind, Feedback, MOST_COUNTED, Path, Phase, Progress, State, StepRun, Task, Turn, known_by,
 };
 use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RequestFrame, RoleName, ValidateAt};
 
@@ -34,6 +34,12 @@ pub(super) fn render(
 ) -> Option<ModelRequest> {
     let (role, task) = (frame.role, &state.task);
     let mut payload = work.begin();
+    if let EffectKind::Fill { step, .. } = id.kind {
+        payload.add_hole(task, step)?;
+        payload.add_some("repair", repair(&state.phase));
+        let (frame, payload) = (Arc::clone(frame), payload.into_text());
+        return Some(ModelRequest { frame, payload, conversation: Vec::new(), trace: None });
+    }
     payload.add_thread(compiled, task, role);
     let mut conversation = Vec::new();
     match role {
@@ -53,7 +59,7 @@ pub(super) fn render(
         RoleName::Orchestrator => payload.add_situation(compiled, task),
         RoleName::Validator => payload.add_judging(compiled, task),
         RoleName::Writer | RoleName::Conversation => payload.add_list("sources", &task.sources()),
-        RoleName::Agent => return None,
+        RoleName::Executor | RoleName::Agent => return None,
     }
     if let Some(repair) = repair(&state.phase) {
         if role.plans() && compiled.policy().planner != Planner::Json {
@@ -144,6 +150,25 @@ impl Payload {
         self.add_some("on_behalf_of", input.on_behalf_of.as_ref());
         self.add_some("material", input.material.as_ref());
         self.add_list("findings", &input.findings);
+    }
+
+    /// What a value is filled in from: the question as it was asked, the step as it was planned, and the view that the
+    /// plan gives. Nothing else that was read is in it.
+    fn add_hole(&mut self, task: &Task, step: u32) -> Option<()> {
+        let (hole, view) = task.progress.as_ref()?.open_hole(step)?;
+        self.add_str("user_question", &task.input.question);
+        self.add_text("now", &task.input.now);
+        self.begin_value("step");
+        self.0.push(b'{');
+        self.add_call(task.planned(step)?);
+        self.0.push(b'}');
+        self.add_str("wanted", hole.wanted);
+        self.add("type", hole.schema);
+        self.add_records("view", view.into_iter(), |record, (from, value)| {
+            record.add_str("from", &from);
+            record.add_value("value", Some(&value));
+        });
+        Some(())
     }
 
     /// The question as it was asked, how it was understood, and the time.
@@ -375,7 +400,11 @@ fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> Vec<&
         RoleName::Writer | RoleName::Conversation => {
             understanding.previous_context.as_ref().is_none_or(|found| found.need_previous_context)
         }
-        RoleName::Scope | RoleName::Orchestrator | RoleName::Validator | RoleName::Agent => false,
+        RoleName::Scope
+        | RoleName::Orchestrator
+        | RoleName::Executor
+        | RoleName::Validator
+        | RoleName::Agent => false,
     };
     let answers = matches!(role, RoleName::Writer | RoleName::Conversation) || !policy.closes_planning();
     let is_shown = |turn: &&Turn| answers || turn.is_trusted();

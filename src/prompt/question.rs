@@ -113,9 +113,14 @@ fn call_question(compiled: &CompiledSpec, state: &State, step: u32) -> Option<St
         false => format!("Please approve this call: {tool}\ninput: {input}"),
     };
     let parts = state.task.label_parts(compiled, step);
-    let line = |LabelledPart { place, label, origin }: &LabelledPart| {
-        let place = if place.is_empty() { "*" } else { place };
-        one_line(&format!("{place}: {origin} ({})", who_chose(*label, korean)))
+    let line = |part: &LabelledPart| {
+        let place = if part.place.is_empty() { "*" } else { &part.place };
+        let chosen = who_chose(part.label, korean);
+        one_line(&match (part.written_after(), korean) {
+            (Some(read), false) => format!("{place}: written by a model after reading {read}"),
+            (Some(read), true) => format!("{place}: 모델이 {read} 내용을 읽고 작성함"),
+            (None, _) => format!("{place}: {} ({chosen})", part.origin),
+        })
     };
     Some(parts.iter().fold(call, |text, part| format!("{text}\n- {}", line(part))))
 }

@@ -101,5 +101,7 @@ fn most_replies(compiled: &CompiledSpec, drafts: Count, points: Count) -> Count 
     let writer = if policy.write == Write::Model { asks(RoleName::Writer) } else { 0 };
     let written = if policy.validate_at == ValidateAt::Answer { drafts } else { 1 };
     let writing = written * writer.max(asks(RoleName::Conversation));
-    intake.sum::<Count>() + drafts * (planning + judging) + writing + points * asks(RoleName::Orchestrator)
+    let filling = Count::from(policy.plan.max_holes) * asks(RoleName::Executor);
+    let in_drafts = drafts * (planning + judging + filling);
+    intake.sum::<Count>() + in_drafts + writing + points * asks(RoleName::Orchestrator)
 }

@@ -12,10 +12,11 @@ use super::{
     OnReplan, OnStepFailure, OnUnauthorised, Orchestrate, Planner, Role, RoleName, Spec, SpecError, Validate,
     ValidateAt, Write,
 };
-use crate::contract::{FinalStep, IntentForm, StepField, check_name};
+use crate::contract::{FinalStep, IntentForm, StepField, USUAL_HOLES, check_name};
 
 const MAX_PLAN_STEPS: u32 = 100_000;
 const MAX_WIDTH: u32 = 256;
+const MAX_HOLES: u32 = 32;
 /// Longest first wait before another try, in milliseconds.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
@@ -61,7 +62,14 @@ fn check_plan(spec: &Spec) -> Checked {
     let elsewhere = "`hitl_question` is offered, and `approval` does not name \"steps\"";
     let with = plan.fields.contains(&StepField::With) && (!no_tools || no_agents);
     let own_tools = "`with` is for plans that name agents and no tools of their own";
+    let holes = plan.fields.contains(&StepField::Holes);
+    let alone = "`holes` are values of an input beside references; expected `refs` too";
+    let no_holes = "never read: `plan.fields` does not offer `holes`";
     refuse_by(&[
+        ("policy.plan.fields", holes && !plan.fields.contains(&StepField::Refs), alone),
+        ("policy.plan.max_holes", holes && plan.max_holes == 0, ZERO),
+        ("policy.plan.max_holes", plan.max_holes > MAX_HOLES, "expected at most 32"),
+        ("policy.plan.max_holes", !holes && plan.max_holes != USUAL_HOLES, no_holes),
         ("policy.plan.max_steps", plan.max_steps < plan.min_steps, "expected at least `min_steps`"),
         ("policy.plan.max_steps", plan.max_steps == 0, ZERO),
         ("policy.plan.max_steps", plan.max_steps > MAX_PLAN_STEPS, "expected at most 100,000"),
@@ -268,6 +276,7 @@ fn check_roles(spec: &Spec) -> Checked {
     let (validate, has) = (spec.policy.validate, |role| spec.roles.contains_key(&role));
     let (validator, orchestrator) = (has(RoleName::Validator), has(RoleName::Orchestrator));
     let orchestrates = spec.policy.orchestrate == Orchestrate::EachStep;
+    let (executor, fills) = (has(RoleName::Executor), spec.policy.plan.fields.contains(&StepField::Holes));
     let (verdict, sufficiency) = (validate == Validate::Verdict, validate == Validate::Sufficiency);
     refuse_by(&[
         ("roles.planner", !has(RoleName::Planner), "needed, and missing"),
@@ -277,6 +286,8 @@ fn check_roles(spec: &Spec) -> Checked {
         ("roles.validator", validate == Validate::Off && validator, "never asked under `validate = \"off\"`"),
         ("roles.orchestrator", orchestrates && !orchestrator, "needed under `orchestrate = \"each_step\"`"),
         ("roles.orchestrator", !orchestrates && orchestrator, "never asked under `orchestrate = \"never\"`"),
+        ("roles.executor", fills && !executor, "needed: `plan.fields` offers `holes`"),
+        ("roles.executor", !fills && executor, "never asked: `plan.fields` does not offer `holes`"),
     ])?;
     for (name, role) in &spec.roles {
         if role.form.is_some() && *name != RoleName::Writer {

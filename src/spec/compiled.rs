@@ -15,8 +15,8 @@ use super::{
     Suggestion, Write,
 };
 use crate::contract::{
-    AnswerForm, Before, ContractError, Decision, Intent, PlanContract, PlanSays, PreviousContext, Scope,
-    ToolContract, ToolEffect, Trust, excerpt, schema::Schema,
+    AnswerForm, Before, ContractError, Decision, Filling, Intent, PlanContract, PlanSays, PreviousContext,
+    Scope, ToolContract, ToolEffect, Trust, excerpt, schema::Schema,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -277,6 +277,11 @@ impl CompiledSpec {
         Decision::parse(text, |name| self.plan.agent(name).is_some(), self.max_reply_bytes())
     }
 
+    /// Parses a value that an executor gives for a hole with this schema.
+    pub(crate) fn parse_filling(&self, text: &str, schema: &Value) -> Result<Value, ContractError> {
+        Filling::parse(text, schema, self.max_reply_bytes())
+    }
+
     /// Parses an intent.
     #[doc(hidden)]
     pub fn parse_intent(&self, text: &str) -> Result<Intent, ContractError> {
@@ -319,6 +324,8 @@ impl CompiledSpec {
             RoleName::PreviousContext => PreviousContext::parse(text, most).map(drop),
             RoleName::Intent => self.parse_intent(text).map(drop),
             RoleName::Orchestrator => self.parse_decision(text).map(drop),
+            // What a value must fit stands in the plan.
+            RoleName::Executor => self.parse_filling(text, &Value::Bool(true)).map(drop),
             RoleName::Validator => self.spec.policy.validate.parse(text, most).map(drop),
             RoleName::Writer | RoleName::Conversation => self.parse_answer(role, text).map(drop),
             RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {

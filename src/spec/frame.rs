@@ -7,7 +7,9 @@ use serde_json::Value;
 use twox_hash::xxhash3_128::{Hasher, RawHasher, SecretBuffer};
 
 use super::{Planner, Policy, Role, RoleName};
-use crate::contract::{AnswerForm, Decision, Intent, PlanContract, PreviousContext, Scope, ToolContract};
+use crate::contract::{
+    AnswerForm, Decision, Filling, Intent, PlanContract, PreviousContext, Scope, ToolContract,
+};
 
 /// The part that all requests of one role share: who is asked, how, and for which form of reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,6 +59,7 @@ impl RequestFrame {
                 (plan.all(), (policy.planner == Planner::Json).then(|| plan.schema()))
             }
             RoleName::Orchestrator => (plan.agents(), Some(Decision::schema(plan.agents()))),
+            RoleName::Executor => (&[][..], Some(Filling::schema())),
             RoleName::Validator => (&[][..], policy.validate.schema()),
             RoleName::Writer => (&[][..], form.schema()),
             RoleName::Conversation | RoleName::Agent => (&[][..], None),
@@ -106,6 +109,10 @@ const REFERENCES: &str = r#"A value of an input may be worked out from what earl
 - Out of a text: add "extract": email, url, iban, number, date or amount. If not exactly one is found, the step fails.
 - {"$template": "Dinner at {1}, {2}", "with": [two of these]} for a text, {"$calc": "{1} * 2 + 0.5", "with": [one of these]} for a number."#;
 
+/// What a planner is told where a model may fill in a value.
+const HOLES: &str = r#"
+- Only if none of these can say it (a summary, a date in words): {"$fill": "<what is wanted>", "type": {"type": "string"}, "from": ["<id of a step>"]}. A model writes that value later. It reads your words and what "from" lists (ids, or {"$from": ...} for a part), and nothing else; "type" is the JSON schema of the value."#;
+
 /// Appends to a system message what the role may plan with.
 fn list_tools(system: &mut String, plan: &PlanContract, offered: &[ToolContract]) {
     let (agents, tools): (Vec<&ToolContract>, Vec<&ToolContract>) =
@@ -127,6 +134,9 @@ fn list_tools(system: &mut String, plan: &PlanContract, offered: &[ToolContract]
     if !offered.is_empty() && plan.offers_references() {
         system.push_str("\n\n");
         system.push_str(REFERENCES);
+        if plan.offers_holes() {
+            system.push_str(HOLES);
+        }
     }
 }
 

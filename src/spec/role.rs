@@ -22,6 +22,8 @@ pub enum RoleName {
     Replanner,
     /// Decides between the steps what becomes of the rest of the plan.
     Orchestrator,
+    /// Writes a value that a plan leaves open, out of what the plan says it is shown.
+    Executor,
     /// Judges the results or the answer.
     Validator,
     /// Writes the answer.
@@ -34,13 +36,14 @@ pub enum RoleName {
 
 impl RoleName {
     /// The roles that a spec may have under their own names, in the order a run may ask them.
-    pub const ALL: [RoleName; 9] = [
+    pub const ALL: [RoleName; 10] = [
         RoleName::Scope,
         RoleName::PreviousContext,
         RoleName::Intent,
         RoleName::Planner,
         RoleName::Replanner,
         RoleName::Orchestrator,
+        RoleName::Executor,
         RoleName::Validator,
         RoleName::Writer,
         RoleName::Conversation,

@@ -2,6 +2,7 @@
 //! text can stand. What it proves, and what it does not, is in `docs/CONTAINMENT.md`.
 
 mod guide;
+mod holes;
 mod model;
 mod rows;
 mod stage;

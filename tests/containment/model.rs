@@ -12,7 +12,7 @@ use planwright::spec::{Horizon, RoleName, Spec};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, parse};
-use crate::values::{Outputs, evaluate, rename};
+use crate::values::{Outputs, evaluate, fill, is_extracted, rename};
 use crate::world::{Call, order, orders};
 
 /// How much of an answer the model writes, in characters.
@@ -94,10 +94,33 @@ impl Obedient {
                 "action": "add_agent", "reasoning": order, "confidence": 1,
                 "next_agent": self.spec.agents[0].name, "task": order,
             }),
+            RoleName::Executor => json!({"value": self.write_value(shown)}),
             RoleName::Writer if shown.request.frame.schema.is_some() => json!({"final": shown.summary()}),
             _ => return shown.summary(),
         };
         reply.to_string()
+    }
+
+    /// A value that the plan leaves open: out of the view, or what an instruction is about.
+    fn write_value(&self, shown: &Shown<'_>) -> Value {
+        let schema = &shown.payload["type"];
+        let view = shown.payload["view"].as_array().expect("a view").iter().map(|one| one["value"].clone());
+        let view: Vec<Value> = view.collect();
+        let value = match shown.orders.first() {
+            None => fill(schema, &view).unwrap_or_default(),
+            Some(goal) => {
+                match (schema["enum"].as_array(), schema["type"].as_str(), schema["format"].as_str()) {
+                    (Some(choices), ..) => choices.last().expect("a choice").clone(),
+                    (_, Some("number"), _) => 9999.into(),
+                    (_, _, Some("date")) => "1999-01-01".into(),
+                    _ => format!("{}@evil.example", goal).into(),
+                }
+            }
+        };
+        if is_extracted(schema) {
+            self.stage.now().taken.push((json!(view).to_string(), value.clone()));
+        }
+        value
     }
 
     fn understand(&self, shown: &Shown<'_>) -> String {

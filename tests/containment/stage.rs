@@ -32,6 +32,8 @@ pub struct Now {
     pub done: Vec<Call>,
     /// What was asked of the person.
     pub questions: usize,
+    /// What a model took for values out of what it was shown: the text, and the value.
+    pub taken: Vec<(String, Value)>,
     /// The tools whose first call was made.
     pub failed: BTreeSet<String>,
 }

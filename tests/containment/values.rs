@@ -12,6 +12,11 @@ pub fn evaluate(input: &Value, outputs: &Outputs) -> Option<Value> {
     if input.get("$from").is_some() {
         return refer(input, outputs);
     }
+    if input.get("$fill").is_some() {
+        let shown: Option<Vec<Value>> =
+            input["from"].as_array()?.iter().map(|one| show(one, outputs)).collect();
+        return fill(&input["type"], &shown?);
+    }
     if let Some(text) = input["$template"].as_str() {
         return compose(text, &input["with"], outputs).map(Value::from);
     }
@@ -25,6 +30,38 @@ pub fn evaluate(input: &Value, outputs: &Outputs) -> Option<Value> {
         }
         value => Some(value.clone()),
     }
+}
+
+/// What a model is shown by a part of a view: a step's id is all that it returned.
+fn show(part: &Value, outputs: &Outputs) -> Option<Value> {
+    part.as_str().map_or_else(|| evaluate(part, outputs), |id| outputs.get(id).cloned())
+}
+
+/// What an honest model writes after reading these.
+pub fn fill(schema: &Value, shown: &[Value]) -> Option<Value> {
+    let text = shown.iter().map(as_text).collect::<Vec<_>>().join(" ");
+    if let Some(choices) = schema["enum"].as_array() {
+        return choices.iter().find(|one| is_grounded(one, &text)).cloned();
+    }
+    match (schema["type"].as_str(), schema["format"].as_str()) {
+        (Some("number"), _) => extract("amount", &text),
+        (_, Some(kind)) => extract(kind, &text),
+        _ => Some(format!("In short: {}", text.chars().take(60).collect::<String>()).into()),
+    }
+}
+
+/// Whether a model's reply to such a type is taken from what it was shown, and is no text of its own.
+pub fn is_extracted(schema: &Value) -> bool {
+    schema.get("enum").is_some() || schema.get("format").is_some() || schema["type"] == "number"
+}
+
+/// Whether a value is found in a text.
+pub fn is_grounded(value: &Value, text: &str) -> bool {
+    text.to_lowercase().contains(&as_text(value).to_lowercase())
+}
+
+fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The one value that a reference stands for.

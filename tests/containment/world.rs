@@ -201,6 +201,12 @@ impl World {
         toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// Whether a task cannot be planned without values that a model writes later.
+    pub fn leaves_values_open(&self) -> bool {
+        let inputs = self.tasks.iter().flat_map(|task| &task.plan);
+        inputs.into_iter().any(|(_, input)| input.to_string().contains("$fill"))
+    }
+
     pub fn tool(&self, name: &str) -> &Made {
         self.tools.iter().find(|tool| tool.name == name).unwrap_or_else(|| panic!("no tool {name}"))
     }

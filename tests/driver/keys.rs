@@ -1,6 +1,7 @@
 //! No key is written down: what can be said without it is, and what cannot is refused, naming the place and
 //! not the key.
 
+use crate::holes;
 use crate::record::{place, read};
 use crate::stage;
 
@@ -176,6 +177,14 @@ fn key_of_a_model_that_is_asked_in_one_role_is_kept_out_as_well() {
     let agent = agent.model_for(RoleName::Writer, writer).build().unwrap();
     let (run, _) = keeps_no_key(&agent, "질문?");
     assert_eq!(run.unwrap().answer(), Some("답은 [redacted]입니다."));
+}
+
+#[test]
+fn key_in_a_value_that_a_model_writes_for_a_step_is_kept_nowhere() {
+    let (calls, replies) = (Calls::default(), holes::replies(&format!("앞 {KEY} 뒤")));
+    let agent = keyed(holes::filling(), ScriptedModel::replies(replies), &calls).build().unwrap();
+    keeps_no_key(&agent, "질문?").0.unwrap();
+    assert_eq!(calls.names(), ["find:one", "find:앞 [redacted] 뒤"]);
 }
 
 #[test]

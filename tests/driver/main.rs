@@ -17,6 +17,7 @@ mod channel;
 mod doubts;
 mod durable;
 mod fixture_file;
+mod holes;
 mod human;
 mod journal_file;
 mod keys;

@@ -28,9 +28,9 @@ fn inbox() -> Value {
 }
 
 fn evaluate(input: &Value, data: &Value, tool: Option<&ToolContract>) -> Result<Value, Unresolved> {
-    resolve_input(input, &|name| {
-        (name == "s").then_some(Returned { text: "text of 3 mails", data: Some(data), tool })
-    })
+    let returned =
+        |name: &str| (name == "s").then_some(Returned { text: "text of 3 mails", data: Some(data), tool });
+    resolve_input(input, &returned, &[])
 }
 
 /// A reference to the inbox with some members.

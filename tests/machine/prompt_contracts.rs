@@ -114,7 +114,7 @@ fn every_kind_and_every_action_that_may_be_said_is_explained() {
 const KEYS: &str = "user_question rewritten_query constraints intent intent_confidence now history outline \
     suggested_calls past_steps dropped_steps rejected_plan step_states failed_steps rejected_because fix_hint rejected_answer \
     missing_info explored unexplored completed_teams situation_summary remaining_steps decisions task \
-    input tool tool_results on_behalf_of material findings plan round rounds_left answer sources";
+    input tool wanted view tool_results on_behalf_of material findings plan round rounds_left answer sources";
 const COMMON: &str = "user_question rewritten_query constraints intent intent_confidence now history";
 
 /// The keys that the payload of a role may have.
@@ -129,13 +129,14 @@ fn payload(role: RoleName, nested: bool) -> BTreeSet<&'static str> {
         RoleName::Orchestrator => "completed_teams situation_summary remaining_steps decisions",
         RoleName::Validator => "plan tool_results explored unexplored round rounds_left answer",
         RoleName::Writer | RoleName::Conversation => "plan tool_results sources",
+        RoleName::Executor => "step wanted type view",
         RoleName::Agent => "task input tool tool_results",
     };
     let common = match role {
         RoleName::Scope => "user_question now",
         RoleName::PreviousContext => "user_question history",
         RoleName::Intent => "user_question now history",
-        RoleName::Agent => "user_question now",
+        RoleName::Executor | RoleName::Agent => "user_question now",
         _ => COMMON,
     };
     let nested = if nested { "on_behalf_of material findings" } else { "" };

@@ -76,6 +76,7 @@ fn check(payload: &Value) -> usize {
                 RoleName::PreviousContext => PreviousContext::parse(text, MAX).map(drop),
                 RoleName::Intent => compiled.parse_intent(text).map(drop),
                 RoleName::Orchestrator => compiled.parse_decision(text).map(drop),
+                RoleName::Executor => unreachable!("none of these agents leaves values open"),
                 RoleName::Conversation | RoleName::Agent => AnswerForm::Text.parse(text, MAX).map(drop),
             };
             assert_eq!(read, Ok(()), "{role}: {reply:?}: {payload}");

@@ -7,6 +7,7 @@ mod agents;
 mod calls;
 mod chain;
 mod contracts;
+mod holes;
 mod intake;
 mod planner;
 mod validator;

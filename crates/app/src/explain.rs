@@ -11,7 +11,7 @@ use planwright::machine::{
     Denial, EffectId, Event, GrantedBy, State, ToolOutcome, TraceLine, awaited, local, start, transition,
 };
 use planwright::prompt::{Request, RequestBody};
-use planwright::spec::{CompiledSpec, Containment};
+use planwright::spec::{CompiledSpec, Containment, RoleName};
 
 /// A run, explained.
 #[derive(Debug, Serialize)]
@@ -132,7 +132,15 @@ impl Explanation {
         };
         match request.body {
             RequestBody::Model { role, .. } => {
-                (explained.does, explained.reason) = ("model", format!("the agent has a {role}"));
+                let filled = here.id.step().filter(|_| role == RoleName::Executor);
+                let step = filled.and_then(|step| here.state.current_steps().nth(step as usize));
+                let reason = match step {
+                    Some(at) => {
+                        format!("the plan leaves a value of {} to a model", at.step.name(at.step_index))
+                    }
+                    None => format!("the agent has a {role}"),
+                };
+                (explained.does, explained.reason) = ("model", reason);
             }
             RequestBody::Human { .. } => {
                 (explained.does, explained.reason) = ("person", "the agent asks a person here".to_owned());

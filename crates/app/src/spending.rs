@@ -10,7 +10,7 @@ use crate::config::ConfigFile;
 use crate::error::{Error, Result};
 use planwright::driver::Threads;
 use planwright::journal::{FileJournal, Listed, Query, Record, fold};
-use planwright::machine::{Effect, Event, State, Usage, awaited, start, transition};
+use planwright::machine::{Effect, EffectId, Event, State, Usage, awaited, start, transition};
 use planwright::spec::{Money, Price, RoleName};
 
 /// What is added up into one line.
@@ -252,6 +252,13 @@ fn spent_by(event: &Event) -> Option<(Usage, &str)> {
 
 /// The role that was asked, or the agent whose step it was asked for, under the names of `spent` in `--json`.
 fn role_of(asked: &Effect, state: &State) -> String {
+    // A value for a step is written by a role, unless the run of an agent asks for it.
+    let is_own = asked.id() == EffectId::from(asked.id().kind);
+    if let Effect::AskModel { role: RoleName::Executor, .. } = asked
+        && is_own
+    {
+        return RoleName::Executor.to_string();
+    }
     let step = asked.id().step().and_then(|at| state.current_steps().nth(at as usize));
     match (step, asked) {
         (Some(step), _) => format!("agent:{}", step.step.tool),

@@ -117,6 +117,9 @@ fn channel_lines(channel: &Channel) -> Vec<String> {
     let decision = channel.bits_per_decision.map(|bits| {
         ["the orchestrator is told".to_owned(), format!("at most {bits} bits of it per decision")]
     });
+    let filled = channel.most_filled.map(|most| {
+        ["the executor writes at most".to_owned(), text::count(most.into(), "value") + " of a plan"]
+    });
     let rows = [
         ["the planner is told".to_owned(), told],
         ["a person is asked at most".to_owned(), text::count(channel.most_questions.into(), "question")],
@@ -125,7 +128,7 @@ fn channel_lines(channel: &Channel) -> Vec<String> {
         ["run with a person's yes alone".to_owned(), list(&channel.asked)],
     ];
     let [planner, rest @ ..] = rows;
-    let rows = [planner].into_iter().chain(decision).chain(rest);
+    let rows = [planner].into_iter().chain(decision).chain(filled).chain(rest);
     let mut lines = text::table(["once untrusted output was read", ""], rows, None);
     if !channel.unguarded.is_empty() {
         let tools = text::line(&channel.unguarded.join(", "));

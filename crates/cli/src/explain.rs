@@ -24,9 +24,9 @@ fn effect_lines(effect: &ExplainedEffect) -> Vec<String> {
     let ExplainedEffect { asked, does, reason, outcome, .. } = effect;
     let outcome = outcome.as_deref().unwrap_or("no answer");
     let first = format!("{}  {asked} ({does}): {reason}; {outcome}", effect.effect);
-    let part = |LabelledPart { place, label, origin }: &LabelledPart| {
-        let place = if place.is_empty() { "input" } else { place };
-        format!("  {}", text::line(&format!("{place}: {origin} ({label})")))
+    let part = |part: &LabelledPart| {
+        let place = if part.place.is_empty() { "input" } else { &part.place };
+        format!("  {}", text::line(&format!("{place}: {}", part.tell())))
     };
     [text::line(&first)].into_iter().chain(effect.arguments.iter().map(part)).collect()
 }

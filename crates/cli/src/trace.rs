@@ -121,10 +121,16 @@ fn row_of(line: &TraceLine) -> (&'static str, String, String) {
             ("SKIP", step.clone(), format!("{tool}: the same call as {same_as}"))
         }
         TraceLine::Authority { step, tool, by, parts } => {
-            let part =
-                |part: &LabelledPart| format!("; {} from {} ({})", part.place, part.origin, part.label);
+            let part = |part: &LabelledPart| match part.written_after() {
+                Some(_) => format!("; {} {}", part.place, part.tell()),
+                None => format!("; {} from {}", part.place, part.tell()),
+            };
             let parts: String = parts.iter().map(part).collect();
             ("AUTHORITY", step.clone(), format!("{tool}: {by}{parts}"))
+        }
+        TraceLine::Fill { step, tool, values } => {
+            let values = text::count((*values).into(), "value");
+            ("FILL", step.clone(), format!("{tool}: a model wrote {values}"))
         }
         TraceLine::Denied { step, tool, code } => {
             ("DENIED", step.clone(), format!("{tool}: {} ({})", code.message(), code.code()))

@@ -10,6 +10,7 @@ mod agent;
 mod arithmetic;
 mod conversation;
 mod evidence;
+mod fill;
 mod frame;
 mod intake;
 mod judge;
@@ -103,6 +104,9 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
             plan::reply(frame, &payload).map_err(|why| ModelError::failed(FailureClass::Refusal, why))?
         }
         RoleName::Orchestrator => agent::orchestrate(frame, &payload).to_string(),
+        RoleName::Executor => {
+            fill::reply(&payload).map_err(|why| ModelError::failed(FailureClass::NothingFound, why))?
+        }
         RoleName::Validator => judge::reply(frame, &payload).to_string(),
         RoleName::Writer
             if frame.schema.as_ref().is_some_and(|form| form["properties"]["final"].is_null()) =>

@@ -61,6 +61,10 @@ impl<'a> Payload<'a> {
         self.fields.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
 
+    pub(super) fn field(&self, key: &str) -> &'a Value {
+        self.fields.get(key).unwrap_or(&Value::Null)
+    }
+
     pub(super) fn list(&self, key: &str) -> &'a [Value] {
         let list = self.fields.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         &list[..list.len().min(MAX_LIST)]

@@ -33,7 +33,10 @@ export function grantWords({ phase, by, code, message, parts = [] }) {
 // An argument that is no literal: where it stands, who chose it, and where it comes from.
 function partItem({ place, label, origin }) {
   const isUntrusted = !["literal", "system", "located"].includes(label);
-  return h("li", null, h("code", null, bdi(place || "/", 80)), ` ${label} from `, bdi(origin, 240), " ", tag(isUntrusted));
+  // A value that a model wrote where the plan left it open.
+  const read = origin.startsWith("$fill ← ") ? origin.slice("$fill ← ".length) : null;
+  const words = read === null ? ` ${label} from ` : " written by a model after reading ";
+  return h("li", null, h("code", null, bdi(place || "/", 80)), words, bdi(read ?? origin, 240), " ", tag(isUntrusted));
 }
 
 // The same of all runs of a turn.

@@ -148,6 +148,7 @@ impl PlanContract {
         }
         let links =
             link(before, steps, self.policy.max_depth.unwrap_or(u32::MAX), self.offers(StepField::Refs))?;
+        let mut holes = 0;
         for (&at, named) in &links.references {
             let at = at as usize - before.steps.len();
             let tools = |name: &str| {
@@ -159,7 +160,16 @@ impl PlanContract {
                 continue;
             };
             let checked = references::check(&self.inputs[tool], input, &tools);
-            checked.map_err(|error| error.under(&format!("$.steps[{at}].input")))?;
+            let place = format!("$.steps[{at}].input");
+            checked.map_err(|error| error.under(&place))?;
+            holes += steps[at].holes().len();
+            let most = if self.offers_holes() { self.policy.max_holes as usize } else { 0 };
+            if holes > most {
+                return refuse(
+                    place,
+                    format!("expected at most {most} values with $fill in a plan, found {holes}"),
+                );
+            }
         }
         Ok(links)
     }
@@ -171,6 +181,11 @@ impl PlanContract {
     /// Whether a value of an input may be a reference to what an earlier step returned.
     pub(crate) fn offers_references(&self) -> bool {
         self.offers(StepField::Refs)
+    }
+
+    /// Whether a value of an input may be left to a model that fills it in.
+    pub(crate) fn offers_holes(&self) -> bool {
+        self.offers(StepField::Holes)
     }
 
     /// The key under which a step names who does it.
@@ -295,7 +310,7 @@ impl PlanContract {
             json!({"anyOf": tools.chain(pseudo).collect::<Vec<Value>>()})
         };
         if self.offers(StepField::Refs) {
-            parts.insert(references::DEFINITION.into(), references::define());
+            parts.insert(references::DEFINITION.into(), references::define(self.offers_holes()));
         }
         let PlanPolicy { says, min_steps, max_steps, .. } = self.policy;
         let said = [("goal", says.goal), ("reasoning", says.reasoning), ("strategy", says.strategy)];

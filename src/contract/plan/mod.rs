@@ -10,6 +10,7 @@ pub(super) use actions::find_labelled;
 pub use actions::{AskedCall, ReactReply};
 pub use contract::PlanContract;
 pub use links::{Before, Links};
+pub(crate) use references::{FILL, Hole};
 pub use references::{LabelledPart, Origin, Returned, Unresolved, label_input, resolve_input};
 
 use std::fmt;
@@ -109,6 +110,11 @@ impl PlanStep {
         first_filled([question, description, task, self.input_text()]).unwrap_or(DEFAULT_QUESTION)
     }
 
+    /// The values of the input that a model writes when the step is about to start, in that order.
+    pub(crate) fn holes(&self) -> Vec<Hole<'_>> {
+        self.input.as_ref().map_or_else(Vec::new, references::find_holes)
+    }
+
     fn refers(&self) -> bool {
         self.input_from.is_some() || !self.depends_on.is_empty()
     }
@@ -122,6 +128,7 @@ impl PlanStep {
             StepField::Task => self.task.is_some(),
             StepField::HitlQuestion => self.hitl_question.is_some(),
             StepField::With => self.with.is_some(),
+            StepField::Holes => !self.holes().is_empty(),
             StepField::Refs => {
                 let found = self.input.as_ref().map_or(Ok(Vec::new()), references::find);
                 found.map_or(true, |found| !found.is_empty())
@@ -167,6 +174,9 @@ pub enum StepField {
     /// `{"$from": id, "take": pointer}`, with `in`, `where`, `order_by`, `first` and `extract`, `$template` or `$calc`.
     /// The guide on specs has them all.
     Refs,
+    /// No field of its own: a value of `input` may be left to a model that fills it in when the step is about to start:
+    /// `{"$fill": what is wanted, "type": schema, "from": [id or reference, …]}`. Needs `refs` and the role `executor`.
+    Holes,
 }
 
 impl fmt::Display for StepField {
@@ -223,6 +233,16 @@ pub struct PlanPolicy {
     /// The offered fields that every step of a tool or an agent must have. Default: none.
     #[serde(skip_serializing_if = "is_default")]
     pub required: Vec<StepField>,
+    /// Most values of one plan that a model fills in, where `fields` offers `holes`. Default: 4.
+    #[serde(skip_serializing_if = "is_usual_holes")]
+    pub max_holes: u32,
+}
+
+/// Most values of one plan that a model fills in, unless a spec says otherwise.
+pub(crate) const USUAL_HOLES: u32 = 4;
+
+fn is_usual_holes(most: &u32) -> bool {
+    *most == USUAL_HOLES
 }
 
 impl Default for PlanPolicy {
@@ -235,6 +255,7 @@ impl Default for PlanPolicy {
             says: PlanSays::default(),
             fields: Vec::new(),
             required: Vec::new(),
+            max_holes: USUAL_HOLES,
         }
     }
 }

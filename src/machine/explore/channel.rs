@@ -18,6 +18,9 @@ pub struct Channel {
     pub bits_per_decision: Option<u32>,
     /// The most questions that a person may be asked.
     pub most_questions: u32,
+    /// The most values of one plan that a model writes into calls after it has read something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_filled: Option<u32>,
     /// The tools that may run with any input, and nobody is asked.
     pub any_input: Vec<String>,
     /// Those of them that write: whoever writes what a run reads can have them called.
@@ -38,6 +41,7 @@ impl Channel {
             bits_per_replan: (closed && policy.can_replan()).then(|| replan_bits(compiled)),
             bits_per_decision: (closed && policy.orchestrate == Orchestrate::EachStep).then(decision_bits),
             most_questions: compiled.most_questions(),
+            most_filled: compiled.plan().offers_holes().then_some(policy.plan.max_holes),
             ..Channel::default()
         };
         channel.add_tools(compiled, "");

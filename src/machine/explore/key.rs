@@ -114,7 +114,11 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         });
         let frozen = if frozen { " frozen" } else { "" };
         let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen;
-        if schedule.links.references.contains_key(&(at as u32)) { format!("{key} ←") } else { key }
+        let filled = schedule.filled.get(&(at as u32)).map_or(0, Vec::len);
+        match schedule.links.references.contains_key(&(at as u32)) {
+            true => format!("{key} ← {filled} of {}", planned.holes().len()),
+            false => key,
+        }
     };
     let working = slots().filter(|(_, step, _)| !step.is_final());
     let calls: Vec<String> = working.map(|(at, step, _)| call(at, step)).collect();

@@ -161,6 +161,7 @@ pub(super) fn strays(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
                 EffectKind::ApproveCall { draft, step },
                 EffectKind::ApprovePlan { draft },
                 EffectKind::Orchestrate { draft, nth: ask, ask: 1 },
+                EffectKind::Fill { draft, step: 0, hole: step, ask },
                 EffectKind::Scope { ask },
                 EffectKind::PreviousContext { ask },
                 EffectKind::Intent { ask },

@@ -32,7 +32,7 @@ pub use sample::{CANARY, EARLIER_ANSWER};
 use std::collections::BTreeSet;
 
 use self::walk::walk;
-use crate::contract::FinalStep;
+use crate::contract::{FinalStep, StepField};
 use crate::spec::{CompiledSpec, Execution, Horizon, Orchestrate, Role, RoleName, Spec};
 
 /// The states after which a walk is given up by default.
@@ -128,6 +128,9 @@ pub fn reduced(mut spec: Spec, notes: &mut Vec<String>) -> Spec {
         (&mut limits.max_repairs, 2, "max_repairs"),
         (&mut policy.step_tries.tries, 3, "tries"),
     ];
+    if policy.plan.fields.contains(&StepField::Holes) {
+        numbers.push((&mut policy.plan.max_holes, 1, "max_holes"));
+    }
     numbers.extend(limits.max_iterations.as_mut().map(|most| (most, 3, "max_iterations")));
     if policy.orchestrate == Orchestrate::EachStep {
         numbers.push((&mut limits.max_added_steps, 2, "max_added_steps"));

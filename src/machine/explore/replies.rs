@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::key::{MOST_LINES, dropped_write, may_be_called_again};
 use super::sample::{CANARY, fresh_input, sample};
 use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate};
-use crate::machine::{ModelReply, State, StepRun};
+use crate::machine::state::ExecuteStage;
+use crate::machine::{ModelReply, Phase, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};
 
 type Replies = Vec<(String, ModelReply)>;
@@ -34,6 +35,7 @@ pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) ->
             Planner::ReactText => actions(compiled, state),
         },
         RoleName::Orchestrator => decisions(compiled),
+        RoleName::Executor => values(state),
         RoleName::Validator => verdicts(compiled.policy().validate),
         RoleName::Writer if *compiled.form() != AnswerForm::Text => {
             let answer = match compiled.form() {
@@ -101,6 +103,19 @@ fn decisions(compiled: &CompiledSpec) -> Replies {
         text("collaborate", both(&last, &first)),
         text("collaborate the other way", both(&first, &last)),
         text("no decision", json!({"action": "dance"})),
+    ]
+}
+
+/// What a model may write for the value that is open.
+fn values(state: &State) -> Replies {
+    let Phase::Execute(ExecuteStage::Filling { step, .. }) = &state.phase else { return Vec::new() };
+    let open = state.task.progress.as_ref().and_then(|progress| progress.open_hole(*step));
+    let value = open.map(|(hole, _)| sample(hole.schema)).unwrap_or_default();
+    let value = value.as_str().map_or(value.clone(), |text| format!("{text}{CANARY}").into());
+    vec![
+        text("a value", json!({"value": value})),
+        text("a value of another type", json!({"value": {CANARY: [value]}})),
+        text("no value", json!({"wanted": value})),
     ]
 }
 
@@ -191,7 +206,11 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
                         add(&format!("{} that refers to {}", to.name, from.name), steps.clone());
                         if let Some(input) = selection(base, from, &steps[1]["input"]) {
                             steps[1]["input"] = input;
-                            add(&format!("{} that selects of {}", to.name, from.name), steps);
+                            add(&format!("{} that selects of {}", to.name, from.name), steps.clone());
+                        }
+                        if compiled.plan().offers_holes() {
+                            steps[1]["input"] = filling(base, &to.input);
+                            add(&format!("{} that is filled in from {}", to.name, from.name), steps);
                         }
                     }
                 }
@@ -272,6 +291,17 @@ fn selection(base: usize, from: &ToolContract, input: &Value) -> Option<Value> {
     let take = input.pointer(&place)?["take"].as_str()?.strip_prefix("/0")?.to_owned();
     *selecting.pointer_mut(&place)? = json!({"$from": from, "where": named, "take": take});
     Some(selecting)
+}
+
+/// An input with a value that a model writes after reading a step, the first of its plan.
+fn filling(base: usize, input: &Value) -> Value {
+    let mut input = sample(input);
+    let place = leaves(&input).into_iter().next().unwrap_or_default();
+    if let Some(leaf) = input.pointer_mut(&place) {
+        let kind = if leaf.is_number() { "number" } else { "string" };
+        *leaf = json!({"$fill": "…", "type": {"type": kind}, "from": [format!("step_{}", base + 1)]});
+    }
+    input
 }
 
 /// The pointers to what a value holds that holds nothing itself.

@@ -39,6 +39,10 @@ impl Run<'_> {
                 let parts = task.label_parts(self.compiled, at as u32);
                 lines.push(TraceLine::Authority { step: step(), tool: tool(), by: by.clone(), parts });
             }
+            let filled = task.progress.as_ref().map_or(0, |progress| progress.filled(at as u32).len());
+            if filled > 0 {
+                lines.push(TraceLine::Fill { step: step(), tool: tool(), values: filled as u32 });
+            }
             num_retries = num_retries.saturating_add(run.attempts().saturating_sub(1));
             num_failed += u32::from(run.has_failed());
             match run {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::steps::Progress;
-use crate::contract::{PlanStep, canonical};
+use crate::contract::{FILL, PlanStep, canonical};
 use crate::machine::vocabulary::GrantedBy;
 
 /// The writes that a run may make, and by what those of its plan were made.
@@ -137,12 +137,17 @@ fn describe(
 
 /// An input with a digest in the place of each name of a step.
 fn put_digests(input: &Value, digest: &dyn Fn(&str) -> Option<String>) -> Value {
+    let put = |field: &Value, names_step: bool| {
+        let found = field.as_str().filter(|_| names_step).and_then(digest);
+        found.map_or_else(|| put_digests(field, digest), Value::from)
+    };
     match input {
-        Value::Array(items) => items.iter().map(|item| put_digests(item, digest)).collect(),
+        Value::Array(items) => items.iter().map(|item| put(item, false)).collect(),
         Value::Object(fields) => {
-            let put = |(name, field): (&String, &Value)| {
-                let found = field.as_str().filter(|_| name == "$from").and_then(digest);
-                (name.clone(), found.map_or_else(|| put_digests(field, digest), Value::from))
+            let is_hole = fields.contains_key(FILL);
+            let put = |(name, field): (&String, &Value)| match field.as_array().filter(|_| is_hole) {
+                Some(shown) => (name.clone(), shown.iter().map(|one| put(one, true)).collect()),
+                None => (name.clone(), put(field, name == "$from")),
             };
             Value::Object(fields.iter().map(put).collect::<Map<String, Value>>())
         }

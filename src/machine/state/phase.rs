@@ -39,7 +39,7 @@ impl Phase {
                 | PlanStage::Classifying(asking)
                 | PlanStage::Drafting(asking),
             )
-            | Phase::Execute(ExecuteStage::Orchestrating(asking))
+            | Phase::Execute(ExecuteStage::Orchestrating(asking) | ExecuteStage::Filling { asking, .. })
             | Phase::Validate(asking)
             | Phase::Write(Writing { asking, .. }) => Some(asking),
             _ => None,
@@ -75,6 +75,8 @@ pub enum ExecuteStage {
     AwaitingCallApproval { step: u32 },
     /// A model is asked what becomes of the rest of the plan. No step runs.
     Orchestrating(Asking),
+    /// A model writes a value that the input of one step leaves open. Nothing else moves until it is there.
+    Filling { step: u32, asking: Asking },
 }
 
 /// Waiting for one reply of a model.

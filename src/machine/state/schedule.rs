@@ -42,7 +42,8 @@ impl Progress {
         }
         Arc::make_mut(&mut self.plan).steps.truncate(kept);
         self.steps.truncate(kept);
-        let Schedule { links, twins, missing, people, .. } = &mut self.schedule;
+        let Schedule { links, twins, missing, people, filled, .. } = &mut self.schedule;
+        filled.retain(|step, _| (*step as usize) < kept);
         links.needs.truncate(kept);
         links.dependents.truncate(kept);
         links.dependents.iter_mut().for_each(|dependents| dependents.retain(|step| (*step as usize) < kept));
@@ -185,6 +186,11 @@ impl Progress {
         self.schedule.running = self.schedule.running.saturating_add(1);
     }
 
+    /// Keeps what a model wrote for the next value that the input of a step leaves open.
+    pub(crate) fn fill(&mut self, step: u32, value: Value) {
+        self.schedule.filled.entry(step).or_default().push(value);
+    }
+
     /// Records what became of a step that ran.
     pub(crate) fn end(&mut self, step: u32, run: StepRun) {
         self.schedule.running = self.schedule.running.saturating_sub(1);
@@ -204,6 +210,7 @@ impl Progress {
             *from = None;
         }
         self.schedule.links.references.remove(&step);
+        self.schedule.filled.remove(&step);
         self.schedule.twins.iter_mut().filter(|twin| **twin == Some(step)).for_each(|twin| *twin = None);
     }
 }

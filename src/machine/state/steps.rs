@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::{Links, Plan, PlanStep, Returned, Source, ToolContract, Unresolved, resolve_input};
+use crate::contract::{
+    Hole, Links, Plan, PlanStep, Returned, Source, ToolContract, Unresolved, resolve_input,
+};
 use crate::machine::vocabulary::{Denial, FailureClass, TraceLine};
 
 /// A plan being carried out.
@@ -65,13 +67,38 @@ impl Progress {
         input: &'a Value,
         tools: &dyn Fn(&str) -> Option<&'a ToolContract>,
     ) -> Result<Cow<'a, Value>, Unresolved> {
-        let Some(named) = self.schedule.links.references.get(&step) else { return Ok(Cow::Borrowed(input)) };
-        let returned = |name: &str| {
-            let at = *named.get(name)?;
-            let (run, planned) = (self.result(at)?, self.plan.steps.get(at as usize)?);
-            Some(Returned { text: run.output()?, data: run.data(), tool: tools(&planned.tool) })
-        };
-        resolve_input(input, &returned).map(Cow::Owned)
+        if !self.schedule.links.references.contains_key(&step) {
+            return Ok(Cow::Borrowed(input));
+        }
+        let returned = |name: &str| self.returned(step, name, &|tool| tools(tool));
+        resolve_input(input, &returned, self.filled(step)).map(Cow::Owned)
+    }
+
+    /// What the step returned that the input of another names so.
+    fn returned<'a>(
+        &'a self,
+        step: u32,
+        name: &str,
+        tools: &dyn Fn(&str) -> Option<&'a ToolContract>,
+    ) -> Option<Returned<'a>> {
+        let at = *self.schedule.links.references.get(&step)?.get(name)?;
+        let (run, planned) = (self.result(at)?, self.plan.steps.get(at as usize)?);
+        Some(Returned { text: run.output()?, data: run.data(), tool: tools(&planned.tool) })
+    }
+
+    /// What a model has written of the values that the input of a step leaves open.
+    pub(crate) fn filled(&self, step: u32) -> &[Value] {
+        self.schedule.filled.get(&step).map_or(&[], Vec::as_slice)
+    }
+
+    /// The next value that the input of a step leaves to a model, and what that is shown of earlier steps.
+    pub(crate) fn open_hole(&self, step: u32) -> Option<(Hole<'_>, Vec<(String, Value)>)> {
+        self.schedule.links.references.get(&step)?;
+        let mut holes = self.plan.steps.get(step as usize)?.holes();
+        let nth = self.filled(step).len();
+        let hole = (nth < holes.len()).then(|| holes.swap_remove(nth))?;
+        let view = hole.view(&|name| self.returned(step, name, &|_| None)).ok()?;
+        Some((hole, view))
     }
 
     /// What came of a step; of a skipped one, what came of the step it repeats.
@@ -128,6 +155,7 @@ impl Progress {
             && links.references.iter().all(|(step, named)| within(step) && named.values().all(|at| at < step))
             && schedule.ready.iter().all(pending)
             && schedule.people.iter().all(within)
+            && schedule.filled.keys().all(within)
             && self.steps.iter().all(possible)
             && schedule.running as usize == self.steps.iter().filter(|run| run.is_running()).count()
     }
@@ -407,4 +435,7 @@ pub struct Schedule {
     /// How many steps run, waiting ones included.
     pub(crate) running: u32,
     pub(crate) alone: bool,
+    /// For a step whose input leaves values to a model, those that it has written, in order.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) filled: BTreeMap<u32, Vec<Value>>,
 }

@@ -135,6 +135,9 @@ impl State {
             Phase::Execute(
                 ExecuteStage::AwaitingHuman { step } | ExecuteStage::AwaitingCallApproval { step },
             ) => asked(*step),
+            Phase::Execute(ExecuteStage::Filling { step, .. }) => {
+                !running && task.progress.as_ref().is_some_and(|progress| progress.open_hole(*step).is_some())
+            }
             Phase::Execute(ExecuteStage::Orchestrating(_)) | Phase::Plan(PlanStage::AwaitingApproval) => {
                 task.progress.is_some() && !running
             }

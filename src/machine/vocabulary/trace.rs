@@ -112,6 +112,15 @@ pub enum TraceLine {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<LabelledPart>,
     },
+    /// A model wrote values of a step's input.
+    Fill {
+        /// The step.
+        step: String,
+        /// Its tool.
+        tool: String,
+        /// How many.
+        values: u32,
+    },
     /// A step was not started because nothing allows it.
     Denied {
         /// The step.

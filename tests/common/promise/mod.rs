@@ -92,6 +92,9 @@ fn needed(policy: &Table) -> Vec<String> {
         ("orchestrator", says("orchestrate", "each_step")),
     ];
     let asked = asked.iter().filter(|(_, asked)| *asked).map(|(role, _)| *role);
+    let fields = policy.get("plan").and_then(|plan| plan.get("fields")).and_then(Toml::as_array);
+    let fills = fields.is_some_and(|fields| fields.iter().any(|field| field.as_str() == Some("holes")));
+    let asked = asked.chain(fills.then_some("executor"));
     let intake = policy.get("intake").and_then(Toml::as_array).into_iter().flatten();
     asked.chain(intake.filter_map(Toml::as_str)).map(str::to_owned).collect()
 }

@@ -36,6 +36,7 @@ const SUFFICIENCY: [&str; 4] = [
     r#"{"sufficient":false,"reason":"r","missing_info":""}"#,
     r#"{"sufficient":"maybe"}"#,
 ];
+const VALUES: [&str; 3] = [r#"{"value":"값"}"#, r#"{"value":7}"#, "값"];
 const ANSWERS: [&str; 3] = [r#"{"final":"답"}"#, "plain", ""];
 const SCOPES: [&str; 3] = [r#"{"in_scope":true}"#, r#"{"in_scope":false,"refusal":"범위 밖"}"#, "?"];
 const CONTEXTS: [&str; 3] =
@@ -54,6 +55,7 @@ pub fn says(compiled: &CompiledSpec, state: &State, role: RoleName, plans: &[&st
             _ => one(&VERDICTS),
         },
         RoleName::Writer | RoleName::Conversation | RoleName::Agent => one(&ANSWERS),
+        RoleName::Executor => one(&VALUES),
         RoleName::Scope => one(&SCOPES),
         RoleName::PreviousContext => one(&CONTEXTS),
         RoleName::Intent => understood(compiled, n),

@@ -2,12 +2,16 @@
 
 use planwright::contract::Trust;
 use planwright::machine::explore::{self, Machine};
-use planwright::machine::{Effect, EffectKind, PhaseName, State, Step, StepRecord, outstanding};
+use planwright::machine::{
+    Effect, EffectKind, Event, ModelReply, PhaseName, State, Step, StepRecord, outstanding,
+};
 use planwright::spec::Spec;
 use serde_json::{Value, json};
 
-use super::kinds::{all_are_caught, bent, kept, kind, nested, rewritten, ruled, trying, writing};
-use crate::promise::altered;
+use super::kinds::{
+    all_are_caught, bent, kept, kind, mishears, misreads, nested, rewritten, ruled, trying, writing,
+};
+use crate::promise::{altered, spec};
 
 #[test]
 fn a_write_that_is_made_twice_or_beside_another_step_is_caught() {
@@ -135,4 +139,34 @@ fn a_nested_run_that_failed_and_counts_as_done_is_caught() {
         }
     };
     all_are_caught(vec![kind("a nested run that failed is done", "trace", nested(), bent(done))]);
+}
+
+/// What a model writes for a value is heard as another, or is taken although it does not fit its type.
+#[test]
+fn a_value_that_no_model_wrote_or_that_does_not_fit_is_caught() {
+    let filling = || {
+        let fields = "plan = { fields = ['id', 'refs', 'holes'], max_steps = 2 }";
+        spec(fields).with_tools(|tool| ["find", "send"].contains(&&*tool.name))
+    };
+    let lax = mishears(|event| match event {
+        Event::ModelReplied { effect, reply } if reply.text.starts_with("{\"value\":{") => {
+            let text = r#"{"value":"x"}"#.to_owned();
+            Event::ModelReplied { effect, reply: ModelReply { text, ..reply } }
+        }
+        other => other,
+    });
+    let forgets = |before: &State, step: &Step| {
+        let fills = is_filling(before) && step.state.phase() == PhaseName::Execute;
+        fills.then(|| vec![("/task/progress/schedule/filled", json!({}))])
+    };
+    all_are_caught(vec![
+        kind("a value of another type is taken", "references", filling(), lax),
+        kind("another value is taken", "references", filling(), misreads("\"value\":\"x", "\"value\":\"y")),
+        kind("a value is forgotten", "references", filling(), rewritten(forgets)),
+    ]);
+}
+
+/// Whether a value is being written.
+fn is_filling(state: &State) -> bool {
+    serde_json::to_value(state).unwrap()["phase"]["EXECUTE"].get("filling").is_some()
 }

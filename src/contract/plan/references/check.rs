@@ -89,6 +89,15 @@ impl Expression<'_> {
             Expression::Calc { with, .. } => {
                 inside(with, &["number", "string"]).map(|()| json!({"type": "number"}))
             }
+            Expression::Hole(hole) => {
+                Schema::new(hole.schema).map_err(|error| error.under("$.type"))?;
+                for (at, shown) in hole.from.iter().enumerate() {
+                    shown
+                        .declared(tools(shown.from))
+                        .map_err(|error| error.under(&format!("$.from[{at}]")))?;
+                }
+                Ok(hole.schema.clone())
+            }
         }
     }
 }

@@ -1,16 +1,20 @@
 //! Evaluation: puts the values in the place of the expressions. Pure and total: equal inputs and outputs give equal
 //! values or equal errors.
 
+use std::slice::Iter;
+
 use serde_json::{Map, Value};
 
 use super::decimal::{Decimal, Wrong, calculate};
-use super::expression::{Expression, Part, Reference, name};
+use super::expression::{Expression, Hole, Part, Reference, name};
 use super::extract::{find_all, is_of};
 use crate::contract::trust::{FieldType, segments};
 use crate::contract::{ContractError, ToolContract, excerpt};
 
 /// Longest text that a template makes, in bytes.
 const MAX_TEXT: usize = 1 << 20;
+/// The code of an input in which a model has not written all that it is to write.
+const UNFILLED: &str = "unfilled";
 /// Most values that are offered where several fit.
 const MAX_CANDIDATES: usize = 3;
 
@@ -28,7 +32,7 @@ pub struct Returned<'a> {
 /// Why an input could not be made out of what earlier steps returned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
-    /// One word: `input`, `ambiguous` or `reference_type`.
+    /// One word: `input`, `ambiguous`, `reference_type`, or `unfilled` before a model has filled all holes.
     pub code: &'static str,
     /// What was expected and what was found. It holds no value of an output.
     pub error: ContractError,
@@ -56,6 +60,11 @@ impl Unresolved {
         }
     }
 
+    /// Whether nothing is wrong but that a model has not written all that it is to write.
+    pub(crate) fn is_unfilled(&self) -> bool {
+        self.code == UNFILLED
+    }
+
     fn under(mut self, place: &str) -> Self {
         self.error = self.error.under(place);
         self
@@ -71,17 +80,31 @@ impl From<ContractError> for Unresolved {
 type Resolved = Result<Value, Unresolved>;
 type Source<'f, 'r> = &'f dyn Fn(&str) -> Option<Returned<'r>>;
 
-/// Puts what earlier steps returned in the place of the expressions. `returned` gives that by a step's id.
+/// Puts what earlier steps returned in the place of the expressions. `returned` gives that by a step's id; `filled` holds
+/// what a model wrote for the holes so far, in their order.
 ///
 /// # Errors
 /// The first value that is not exactly one, is not there, or is of another type than it says. A candidate is what
 /// would stand in the place of the expression.
-pub fn resolve_input<'r>(input: &Value, returned: Source<'_, 'r>) -> Resolved {
+pub fn resolve_input<'r>(input: &Value, returned: Source<'_, 'r>, filled: &[Value]) -> Resolved {
+    resolve(input, returned, &mut filled.iter())
+}
+
+/// What a model wrote is put in as it is: an expression in it is none.
+fn resolve(input: &Value, returned: Source<'_, '_>, filled: &mut Iter<'_, Value>) -> Resolved {
     if let Some(expression) = Expression::parse(input) {
-        return expression?.evaluate(returned);
+        return match expression? {
+            Expression::Hole(hole) => match filled.next() {
+                Some(value) => Ok(value.clone()),
+                None => {
+                    hole.view(returned).and(Err(Unresolved::new(UNFILLED, "expected a value, found a hole")))
+                }
+            },
+            expression => expression.evaluate(returned),
+        };
     }
-    let inside = |place: String, inner: &Value| {
-        resolve_input(inner, returned).map_err(|error| error.under(&format!("${place}")))
+    let mut inside = |place: String, inner: &Value| {
+        resolve(inner, returned, filled).map_err(|error| error.under(&format!("${place}")))
     };
     match input {
         Value::Array(items) => {
@@ -96,6 +119,18 @@ pub fn resolve_input<'r>(input: &Value, returned: Source<'_, 'r>) -> Resolved {
     }
 }
 
+impl<'a> Hole<'a> {
+    /// What the model that fills it is shown, each with where it comes from: these values and nothing else.
+    pub(crate) fn view(&self, returned: Source<'_, '_>) -> Result<Vec<(String, Value)>, Unresolved> {
+        let show = |shown: &Reference<'a>| {
+            let missing = || Unresolved::new("input", format!("{} has no output", shown.from));
+            let value = shown.evaluate(returned(shown.from).ok_or_else(missing)?)?;
+            Ok((shown.describe(), value))
+        };
+        self.from.iter().map(show).collect()
+    }
+}
+
 impl Expression<'_> {
     fn evaluate(&self, returned: Source<'_, '_>) -> Resolved {
         match self {
@@ -103,6 +138,8 @@ impl Expression<'_> {
                 let missing = || Unresolved::new("input", format!("{} has no output", reference.from));
                 reference.evaluate(returned(reference.from).ok_or_else(missing)?)
             }
+            // It is a leaf of the input and stands in no other expression.
+            Expression::Hole(_) => Err(Unresolved::new(UNFILLED, "expected a value, found a hole")),
             Expression::Template { parts, with } => fill_template(parts, &evaluate_all(with, returned)?),
             Expression::Calc { formula, with } => {
                 let values = evaluate_all(with, returned)?;

@@ -10,6 +10,10 @@ pub(super) const FROM: &str = "$from";
 pub(super) const TEMPLATE: &str = "$template";
 pub(super) const CALC: &str = "$calc";
 pub(super) const WITH: &str = "with";
+pub(crate) const FILL: &str = "$fill";
+/// What a hole's value must fit, and what the model that fills it is shown.
+pub(super) const TYPE: &str = "type";
+pub(super) const VIEW: &str = "from";
 /// Most references in one input: each may stand for a whole output.
 const MAX_REFERENCES: usize = 32;
 /// Most expressions inside one another.
@@ -18,6 +22,8 @@ pub(super) const MAX_DEPTH: u32 = 4;
 const MAX_CONDITIONS: usize = 8;
 /// Longest text of a calculation, in bytes.
 const MAX_CALC: usize = 1_000;
+/// Longest text that says what a hole is for, in bytes.
+const MAX_WANTED: usize = 1_000;
 
 /// A value of an input that is worked out from what earlier steps returned.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +34,19 @@ pub(crate) enum Expression<'a> {
     Template { parts: Vec<Part<'a>>, with: Vec<Expression<'a>> },
     /// `{"$calc": "{1} * 1.1", "with": [...]}`: exact arithmetic over numbers.
     Calc { formula: &'a str, with: Vec<Expression<'a>> },
+    /// `{"$fill": "when they meet", "type": {"type": "string"}, "from": ["s1"]}`: a model writes it.
+    Hole(Hole<'a>),
+}
+
+/// A value that a model writes when the step is about to start.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Hole<'a> {
+    /// What is wanted, in the planner's words.
+    pub wanted: &'a str,
+    /// The JSON schema of the value.
+    pub schema: &'a Value,
+    /// All that the model is shown of what earlier steps returned.
+    pub from: Vec<Reference<'a>>,
 }
 
 /// A piece of a template: its own text, or the value at a position of `with`, from 0.
@@ -107,12 +126,15 @@ impl<'a> Expression<'a> {
     pub fn parse(value: &'a Value) -> Option<Result<Self, ContractError>> {
         let fields = value.as_object()?;
         let marks = |mark: &&str| fields.contains_key(*mark);
-        [FROM, TEMPLATE, CALC].into_iter().find(marks).map(|mark| Self::parse_marked(mark, value, 1))
+        [FROM, TEMPLATE, CALC, FILL].into_iter().find(marks).map(|mark| Self::parse_marked(mark, value, 1))
     }
 
     fn parse_marked(mark: &str, value: &'a Value, depth: u32) -> Result<Self, ContractError> {
         if mark == FROM {
             return Reference::parse(value).map(Expression::Reference);
+        }
+        if mark == FILL {
+            return Hole::parse(value).map(Expression::Hole);
         }
         check_names(value, &[mark, WITH], "a template or a calculation")?;
         let Some(text) = value[mark].as_str() else {
@@ -155,7 +177,35 @@ impl<'a> Expression<'a> {
             Expression::Template { with, .. } | Expression::Calc { with, .. } => {
                 with.iter().flat_map(Expression::references).collect()
             }
+            Expression::Hole(hole) => hole.from.iter().collect(),
         }
+    }
+}
+
+impl<'a> Hole<'a> {
+    fn parse(value: &'a Value) -> Result<Self, ContractError> {
+        check_names(value, &[FILL, TYPE, VIEW], "a value that is to be filled in")?;
+        let wanted = value[FILL].as_str().map(str::trim).unwrap_or_default();
+        if wanted.is_empty() || wanted.len() > MAX_WANTED {
+            return fail("$.$fill", format!("expected what is wanted, in 1 to {MAX_WANTED} bytes"));
+        }
+        let schema = value.get(TYPE).filter(|schema| schema.is_object());
+        let Some(schema) = schema else {
+            return fail("$.type", "expected a JSON schema such as {\"type\": \"string\"}");
+        };
+        let shown = value.get(VIEW).and_then(Value::as_array).filter(|shown| !shown.is_empty());
+        let Some(shown) = shown else {
+            return fail("$.from", "expected a list of what is to be read: ids of steps, or references");
+        };
+        let view = |(at, one): (usize, &'a Value)| {
+            let parsed = match one {
+                Value::String(from) => Ok(Reference { from, select: None, take: "", extract: None }),
+                one => Reference::parse(one),
+            };
+            parsed.map_err(|error| error.under(&format!("$.from[{at}]")))
+        };
+        let from = shown.iter().enumerate().map(view).collect::<Result<_, _>>()?;
+        Ok(Hole { wanted, schema, from })
     }
 }
 
@@ -287,6 +337,25 @@ pub(in crate::contract::plan) fn find(input: &Value) -> Result<Vec<&str>, Contra
         return fail("$", problem);
     }
     Ok(found)
+}
+
+/// The holes of an input, in the order in which they are filled.
+pub(in crate::contract::plan) fn find_holes(input: &Value) -> Vec<Hole<'_>> {
+    let mut holes = Vec::new();
+    collect_holes(input, &mut holes);
+    holes
+}
+
+fn collect_holes<'a>(value: &'a Value, holes: &mut Vec<Hole<'a>>) {
+    match Expression::parse(value) {
+        Some(Ok(Expression::Hole(hole))) => holes.push(hole),
+        Some(_) => {}
+        None => match value {
+            Value::Array(items) => items.iter().for_each(|item| collect_holes(item, holes)),
+            Value::Object(fields) => fields.values().for_each(|field| collect_holes(field, holes)),
+            _ => {}
+        },
+    }
 }
 
 fn collect<'a>(value: &'a Value, found: &mut Vec<&'a str>) -> Result<(), ContractError> {

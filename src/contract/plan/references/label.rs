@@ -24,8 +24,26 @@ pub struct LabelledPart {
     pub place: String,
     /// Who chose it.
     pub label: Label,
-    /// Where it comes from: `s1 /email`.
+    /// Where it comes from: `s1 /email`; `$fill ← s1 /body` if a model wrote it after reading that.
     pub origin: String,
+}
+
+/// How the origin of a value begins that a model wrote for a hole.
+const WRITTEN: &str = "$fill ← ";
+
+impl LabelledPart {
+    /// What a model had read that wrote the value where the plan left it open; `None` if none did.
+    pub fn written_after(&self) -> Option<&str> {
+        self.origin.strip_prefix(WRITTEN)
+    }
+
+    /// Where it comes from and who chose it, for people: `s1 /email (typed)`.
+    pub fn tell(&self) -> String {
+        match self.written_after() {
+            Some(read) => format!("written by a model after reading {read} ({})", self.label),
+            None => format!("{} ({})", self.origin, self.label),
+        }
+    }
 }
 
 /// The parts of an input that are not literals, with their labels. `origin` gives a step's by its id; an unknown step
@@ -71,6 +89,8 @@ fn label<'a>(expression: &Expression<'_>, origin: &dyn Fn(&str) -> Option<Origin
             // What is put together may say what none of its parts says.
             if worst > Label::Located { worst.max(Label::Computed) } else { worst }
         }
+        // Whatever it was shown.
+        Expression::Hole(_) => Label::Filled,
     }
 }
 
@@ -108,17 +128,27 @@ impl Reference<'_> {
     }
 }
 
-/// Where a value comes from, in no language: `s1 /*/body → url`, `s1 /a + s2`. The plan itself says all of it.
+impl Reference<'_> {
+    /// Where a value comes from, in no language: `s1 /*/body → url`. The plan itself says all of it.
+    pub(super) fn describe(&self) -> String {
+        let (place, found) = (self.place(), self.extract.map(name));
+        let found = found.map(|kind| format!("→ {kind}")).unwrap_or_default();
+        let words = [self.from, &place, &found];
+        excerpt(&words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "), 120)
+    }
+}
+
+/// Where a value comes from: `s1 /a + s2` if it is put together, `s1 /a, s2` if a model wrote it after reading these.
 fn describe(expression: &Expression<'_>) -> String {
+    let joined = |parts: Vec<String>, by: &str| excerpt(&parts.join(by), 240);
     match expression {
-        Expression::Reference(reference) => {
-            let (place, found) = (reference.place(), reference.extract.map(name));
-            let found = found.map(|kind| format!("→ {kind}")).unwrap_or_default();
-            let words = [reference.from, &place, &found];
-            excerpt(&words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "), 120)
-        }
+        Expression::Reference(reference) => reference.describe(),
         Expression::Template { with, .. } | Expression::Calc { with, .. } => {
-            excerpt(&with.iter().map(describe).collect::<Vec<_>>().join(" + "), 240)
+            joined(with.iter().map(describe).collect(), " + ")
+        }
+        Expression::Hole(hole) => {
+            let read = joined(hole.from.iter().map(Reference::describe).collect(), ", ");
+            format!("{WRITTEN}{read}")
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::expression::{CALC, EXTRACTED, FROM, TEMPLATE, WITH};
+use super::expression::{CALC, EXTRACTED, FILL, FROM, TEMPLATE, TYPE, VIEW, WITH};
 use crate::contract::schema::strict_object;
 
 /// The name under `$defs` of what may stand in the place of a value. No tool can have it.
 pub(in crate::contract::plan) const DEFINITION: &str = "$value";
 
-/// What may stand in the place of a value.
-pub(in crate::contract::plan) fn define() -> Value {
+/// What may stand in the place of a value. `holes`: whether a model may be asked to write it.
+pub(in crate::contract::plan) fn define(holes: bool) -> Value {
     let (text, pointer) = (json!({"type": "string"}), json!({"type": ["string", "null"]}));
     let scalar = json!({"type": ["string", "number", "boolean", "null"]});
     let kinds = EXTRACTED.iter().map(|(name, _)| Value::from(*name)).chain([Value::Null]);
@@ -25,7 +25,10 @@ pub(in crate::contract::plan) fn define() -> Value {
     let with = json!({"type": "array", "items": place()});
     let template = strict_object(json!({TEMPLATE: text, WITH: with}));
     let calc = strict_object(json!({CALC: text, WITH: with}));
-    json!({"anyOf": [reference, template, calc]})
+    let shown = json!({"type": "array", "minItems": 1, "items": {"anyOf": [text, reference]}});
+    let hole = strict_object(json!({FILL: text, TYPE: {"type": "object"}, VIEW: shown}));
+    let choices = [reference, template, calc].into_iter().chain(holes.then_some(hole));
+    json!({"anyOf": choices.collect::<Vec<Value>>()})
 }
 
 fn place() -> Value {

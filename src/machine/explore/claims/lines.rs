@@ -95,7 +95,13 @@ fn check_model(seen: &Seen<'_>) -> Claimed {
     let again = |effect: &Effect| {
         let next = effect.id().kind;
         let asks = matches!(effect, Effect::AskModel { role: other, .. } if *other == role);
-        asks && next != kind && next.parts().0 == kind.parts().0 && seen.step.moves.is_empty()
+        // All numbers but the last say what is asked for.
+        let what = |kind: EffectKind| {
+            let (name, mut numbers) = kind.parts();
+            numbers.pop();
+            (name, numbers)
+        };
+        asks && next != kind && what(next) == what(kind) && seen.step.moves.is_empty()
     };
     let repairs = !matches!(kind, EffectKind::Step { .. } | EffectKind::Orchestrate { .. });
     let repaired = repairs && seen.step.effects.iter().any(again);

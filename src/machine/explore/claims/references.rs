@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use crate::contract::{PlanStep, Returned, resolve_input};
-use crate::machine::Progress;
+use crate::contract::{FILL, PlanStep, Returned, resolve_input, schema::Schema};
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::StepRun;
-use crate::spec::Write;
+use crate::machine::{EffectKind, Progress};
+use crate::spec::{RoleName, Write};
 
 pub(super) fn check(seen: &Seen<'_>) -> Claimed {
     check_answer(seen)?;
+    check_value(seen)?;
     let Some(plan) = seen.after().progress.as_ref() else { return Ok(()) };
     for (step, _) in seen.begun() {
         let Some(planned) = plan.plan.steps.get(step as usize) else { continue };
@@ -35,6 +36,24 @@ pub(super) fn check(seen: &Seen<'_>) -> Claimed {
     Ok(())
 }
 
+/// A value that a model was to write is what it wrote if that fits the type that the plan says, and else there is none.
+fn check_value(seen: &Seen<'_>) -> Claimed {
+    let asked = seen.answered().map(|asked| asked.id().kind);
+    let Some(EffectKind::Fill { step, hole, .. }) = asked else { return Ok(()) };
+    let filled = |plan: Option<&Progress>| plan.map_or(Vec::new(), |plan| plan.filled(step).to_vec());
+    let (mut wanted, found) = (filled(seen.before.task.progress.as_ref()), filled(seen.plan()));
+    let before = seen.before.task.planned(step);
+    let schema = before.and_then(|planned| Some(planned.holes().get(hole as usize)?.schema));
+    let fits = |value: &Value| {
+        schema.is_some_and(|schema| Schema::new(schema).is_ok_and(|schema| schema.check(value).is_ok()))
+    };
+    let said = seen.said(RoleName::Executor, |reply| reply.get("value").filter(|value| fits(value)).cloned());
+    wanted.extend(said);
+    ensure(found == wanted, || {
+        format!("the values {found:?} are written for step {step}, expected {wanted:?}")
+    })
+}
+
 fn references(planned: &PlanStep) -> impl Iterator<Item = &String> {
     planned.depends_on.iter().chain(&planned.input_from)
 }
@@ -52,12 +71,12 @@ fn is_left_out(plan: &Progress, at: usize) -> bool {
 /// Every part of an input is the plan's own, or what the step that it refers to returned.
 fn check_referred(plan: &Progress, step: u32, template: &Value, given: &Value) -> Claimed {
     let has = |name: &str| template.get(name).is_some_and(|member| !member.is_null());
-    if ["where", "order_by", "extract", "$template", "$calc"].into_iter().any(has) {
+    if ["where", "order_by", "extract", "$template", "$calc", FILL].into_iter().any(has) {
         let returned = |name: &str| {
             let source = find(plan, step, name).and_then(|at| plan.steps.get(at))?;
             Some(Returned { text: source.output()?, data: source.data(), tool: None })
         };
-        let wanted = resolve_input(template, &returned).ok();
+        let wanted = resolve_input(template, &returned, plan.filled(step)).ok();
         return ensure(wanted.as_ref() == Some(given), || {
             format!("step {step} is given {given}, and not {wanted:?}")
         });

@@ -108,7 +108,8 @@ pub(super) fn result_without_call(
         let message = format!("{} {what}, so this step was not run", name(need)?);
         return Some(StepRun::failed(StepFailure::new(kind, message), 0));
     }
-    if let Some(Unresolved { code, error, .. }) = unfit_input(progress, step, planned, compiled) {
+    let unfit = unfit_input(progress, step, planned, compiled).filter(|unfit| !unfit.is_unfilled());
+    if let Some(Unresolved { code, error, .. }) = unfit {
         let what = match progress.source(step) {
             Some(source) => format!("what {} returned", name(source)?),
             None => "what the input refers to".to_owned(),

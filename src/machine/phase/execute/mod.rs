@@ -14,6 +14,9 @@
 //!             └─ nothing runs any more ─▶ leave_execute
 //! ```
 //!
+//! A step whose input leaves values to a model is asked about before it starts (`hear_value`), one value at a time,
+//! and comes to `advance` again.
+//!
 //! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
 //! does not depend on it.
 
@@ -82,7 +85,8 @@ impl Run<'_> {
                 Permission::Run | Permission::Ask => result,
             };
             // One by one, every step runs alone.
-            let alone = asks || (width > 1 && may_write(planned, compiled));
+            let fills = result.is_none() && progress.open_hole(step).is_some();
+            let alone = asks || fills || (width > 1 && may_write(planned, compiled));
             let is_persons = asks && planned.is_hitl();
             let must_wait = alone && schedule.running > 0 && result.is_none();
             let Some(progress) = self.task.progress.as_mut().filter(|_| !must_wait) else { return };
@@ -90,6 +94,10 @@ impl Run<'_> {
                 progress.schedule.ready.remove(&step);
                 progress.finish(step, result);
                 continue;
+            }
+            if fills {
+                *stage = ExecuteStage::Filling { step, asking: Asking::first() };
+                return;
             }
             progress.schedule.alone = alone;
             progress.begin(step);
@@ -128,6 +136,7 @@ impl Run<'_> {
         }
         match self.event.as_ref().and_then(Event::effect).map(|id| id.kind) {
             Some(EffectKind::Orchestrate { .. }) if self.hear_decision(stage) => self.advance(stage),
+            Some(EffectKind::Fill { step, .. }) => self.hear_value(stage, step),
             Some(EffectKind::Human { step, .. }) => self.hear_about_step(stage, step),
             Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_call(stage, step),
             Some(EffectKind::Wait { step, attempt, .. }) => {
@@ -141,6 +150,27 @@ impl Run<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Takes what a model wrote for a value that the input of a step leaves open. A step without it has failed.
+    fn hear_value(&mut self, stage: &mut ExecuteStage, step: u32) {
+        let ExecuteStage::Filling { asking, .. } = stage else { return };
+        let read = self.read_reply(asking, |compiled, task, reply| {
+            let hole = task.progress.as_ref().and_then(|progress| progress.open_hole(step));
+            let (hole, _) = hole.expect("a stage fills a hole that is open");
+            compiled.parse_filling(&reply.text, hole.schema)
+        });
+        let failed = self.ended.take();
+        let Some(progress) = self.task.progress.as_mut() else { return };
+        match (read, failed) {
+            (Some((value, _)), _) => progress.fill(step, value),
+            (None, Some(failed)) => {
+                progress.schedule.ready.remove(&step);
+                progress.finish(step, failed.1);
+            }
+            (None, None) => return,
+        }
+        self.advance(stage);
     }
 
     /// Takes a person's answer about a step: its result, or a no.
