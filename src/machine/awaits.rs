@@ -33,7 +33,8 @@ pub(super) fn stage_awaits(phase: &Phase, task: &Task, compiled: &CompiledSpec) 
             (EffectKind::Orchestrate { draft, nth, ask }, RoleName::Orchestrator)
         }
         &Phase::Execute(ExecuteStage::Filling { step, .. }) => {
-            let hole = task.progress.as_ref().map_or(0, |progress| progress.filled(step).len() as u32);
+            let filled = task.progress.as_ref().map_or(0, |progress| progress.filled(step).len());
+            let (hole, ask) = (filled as u16, ask as u16);
             (EffectKind::Fill { draft, step, hole, ask }, RoleName::Executor)
         }
         Phase::Validate(_) => (EffectKind::Validate { draft, ask }, RoleName::Validator),

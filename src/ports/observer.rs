@@ -136,9 +136,9 @@ impl Span<'_> {
             | EffectKind::Intent { ask }
             | EffectKind::Plan { ask, .. }
             | EffectKind::Orchestrate { ask, .. }
-            | EffectKind::Fill { ask, .. }
             | EffectKind::Validate { ask, .. }
             | EffectKind::Write { ask, .. } => ask,
+            EffectKind::Fill { ask, .. } => ask.into(),
             EffectKind::Step { attempt, .. } | EffectKind::Wait { attempt, .. } => attempt,
             EffectKind::Human { .. } | EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. } => 1,
         }

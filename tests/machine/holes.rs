@@ -193,7 +193,7 @@ fn a_written_value_is_labelled_so_whatever_was_shown_and_a_person_is_asked_where
 
 #[test]
 fn what_a_read_returns_that_a_model_filled_in_is_as_bad_as_that() {
-    let mut spec = filling("");
+    let spec = filling("");
     let steps = json!([
         {"id": "m", "tool": "mails", "input": "all"},
         {"id": "page", "tool": "calc", "input": hole("string", json!(["m"]))},

@@ -161,11 +161,14 @@ pub(super) fn strays(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
                 EffectKind::ApproveCall { draft, step },
                 EffectKind::ApprovePlan { draft },
                 EffectKind::Orchestrate { draft, nth: ask, ask: 1 },
-                EffectKind::Fill { draft, step: 0, hole: step, ask },
                 EffectKind::Scope { ask },
                 EffectKind::PreviousContext { ask },
                 EffectKind::Intent { ask },
             ]);
+            if compiled.plan().offers_holes() {
+                let (hole, ask) = (step as u16, ask as u16);
+                ids.insert(EffectKind::Fill { draft, step: 0, hole, ask });
+            }
         }
     }
     for effect in ids.into_iter().map(EffectId::from) {

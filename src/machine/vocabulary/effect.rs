@@ -105,8 +105,9 @@ pub enum EffectKind {
     Plan { draft: u32, ask: u32 },
     /// Calling the tool of a step, or asking the agent that does it.
     Step { draft: u32, step: u32, attempt: u32 },
-    /// Asking for a value that the input of a step leaves open: which of them, from 0.
-    Fill { draft: u32, step: u32, hole: u32, ask: u32 },
+    /// Asking for a value that the input of a step leaves open: which of them, from 0. There are few, and ids are kept
+    /// small.
+    Fill { draft: u32, step: u32, hole: u16, ask: u16 },
     /// Waiting before another try of a step: the try that is waited for, from 2.
     Wait { draft: u32, step: u32, attempt: u32 },
     /// Asking a person about a step.
@@ -133,7 +134,9 @@ impl EffectKind {
             Self::Intent { ask } => ("intent", smallvec![ask]),
             Self::Plan { draft, ask } => ("plan", smallvec![draft, ask]),
             Self::Step { draft, step, attempt } => ("step", smallvec![draft, at(step), attempt]),
-            Self::Fill { draft, step, hole, ask } => ("fill", smallvec![draft, at(step), at(hole), ask]),
+            Self::Fill { draft, step, hole, ask } => {
+                ("fill", smallvec![draft, at(step), at(hole.into()), ask.into()])
+            }
             Self::Wait { draft, step, attempt } => ("wait", smallvec![draft, at(step), attempt]),
             Self::Human { draft, step } => ("human", smallvec![draft, at(step)]),
             Self::ApprovePlan { draft } => ("approve", smallvec![draft]),
@@ -155,7 +158,10 @@ impl EffectKind {
             ("intent", &[ask]) => Self::Intent { ask },
             ("plan", &[draft, ask]) => Self::Plan { draft, ask },
             ("step", &[draft, step, attempt]) => Self::Step { draft, step: step - 1, attempt },
-            ("fill", &[draft, step, hole, ask]) => Self::Fill { draft, step: step - 1, hole: hole - 1, ask },
+            ("fill", &[draft, step, hole, ask]) => {
+                let (hole, ask) = (u16::try_from(hole - 1).ok()?, u16::try_from(ask).ok()?);
+                Self::Fill { draft, step: step - 1, hole, ask }
+            }
             ("wait", &[draft, step, attempt]) => Self::Wait { draft, step: step - 1, attempt },
             ("human", &[draft, step]) => Self::Human { draft, step: step - 1 },
             ("approve", &[draft]) => Self::ApprovePlan { draft },

@@ -267,7 +267,7 @@ fn place_of(kind: EffectKind) -> (u32, Option<u32>, u32) {
         EffectKind::Step { draft, step, attempt } | EffectKind::Wait { draft, step, attempt } => {
             (draft, Some(step + 1), attempt)
         }
-        EffectKind::Fill { draft, step, ask, .. } => (draft, Some(step + 1), ask),
+        EffectKind::Fill { draft, step, ask, .. } => (draft, Some(step + 1), ask.into()),
         EffectKind::Human { draft, step } | EffectKind::ApproveCall { draft, step } => {
             (draft, Some(step + 1), 1)
         }
