@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::cli_support::store::{keep_in, store};
 use crate::cli_support::{Home, ended_journal, waiting_journal};
 use crate::serve::Service;
+use planwright::journal::Record;
+use planwright::machine::Event;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -92,6 +94,31 @@ fn bent_rows_are_named_by_every_command_and_gone_on_with_by_none() {
         bend(&home, sql);
         told_is_damaged(&home, says);
     }
+}
+
+/// Who can write into a store can seal what they wrote. What a write was called with is known by its digest.
+#[test]
+fn write_that_the_plan_and_the_results_do_not_give_is_named() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let home = Home::new();
+    crate::explain::journal(&home);
+    let (database, journal) = (store(&home), home.path("run.jsonl"));
+    keep_in(&database, "told", &journal, |_| {});
+    home.check(&["threads", "check"], 0).prints(&["all is as it was written"]);
+    let planned = |record: &mut Record| match record {
+        Record::Answered { event: Event::ModelReplied { reply, .. }, .. }
+            if reply.text.contains("\"10\"") =>
+        {
+            reply.text = reply.text.replace("\"10\"", "\"11\"");
+            true
+        }
+        _ => false,
+    };
+    keep_in(&database, "forged", &journal, |records| assert!(records.iter_mut().any(planned)));
+    let says =
+        "thread forged, turn 1: step.1.2.1 called pay with another input than the plan and the results give";
+    home.check(&["threads", "check"], 1).prints(&[says]);
+    assert_eq!(home.check(&["threads", "check", "--json"], 1).json()["damaged"], serde_json::json!([says]));
 }
 
 /// A store that is refused as a whole is refused by every command.

@@ -22,7 +22,7 @@ fn plan(amounts: &[&str]) -> String {
 }
 
 /// A journal of a run that pays, reads what anyone may have written, and is told to pay more by its next plan.
-fn journal(home: &Home) {
+pub fn journal(home: &Home) {
     let mut spec: Spec = agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "wiki");
     let pay = ToolContract::text("pay", "Pays.", ToolEffect::Write);
     spec.tools.push(pay.clone());

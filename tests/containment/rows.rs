@@ -5,7 +5,7 @@ use std::sync::Arc;
 use planwright::agents;
 use planwright::contract::{StepField, ToolContract};
 use planwright::driver::{Agent, Run, Threads};
-use planwright::journal::MemoryStore;
+use planwright::journal::{MemoryStore, Store, UngroundedCall};
 use planwright::spec::{Containment, Horizon, Memory, Planner, Role, RoleName, Spec, Write};
 
 use crate::model::Obedient;
@@ -187,12 +187,16 @@ fn play(
     at: usize,
     attack: Option<&Attack>,
 ) -> (bool, usize, usize, usize) {
-    let threads = Threads::new(Arc::new(MemoryStore::new()));
+    let store = Arc::new(MemoryStore::new());
+    let threads = Threads::new(store.clone());
     let thread = "t".parse().expect("a name");
     let ask = |task: Option<usize>, attack: Option<Attack>, question: &str| -> (Run, Now) {
         *stage.now() = Now { task, attack, ..Now::default() };
         let run = threads.at(&thread).ask(agent, question);
         let run = run.unwrap_or_else(|stopped| panic!("{question}: {stopped}"));
+        let records = store.turns(&thread).and_then(|turns| store.records(&thread, turns - 1));
+        let ungrounded = UngroundedCall::find_all(&records.expect("the last turn"));
+        assert_eq!(ungrounded, Ok(Vec::new()), "{question}");
         (run, std::mem::take(&mut *stage.now()))
     };
     let mut extra = 0;

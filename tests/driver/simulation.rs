@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use planwright::driver::{Agent, Resolution, Run, Stopped, Threads, token};
 use planwright::journal::{
-    Durability, MemoryStore, Query, Record, RunStatus, Store, StoreError, ThreadId, fold,
+    Durability, MemoryStore, Query, Record, RunStatus, Store, StoreError, ThreadId, UngroundedCall, fold,
 };
 use planwright::machine::{EffectId, HumanAnswer, State};
 
@@ -205,6 +205,7 @@ fn play(seed: u64, met: &Met, kept: Arc<dyn Store>) {
         });
     }
     let records = schedule.records().expect("there is a thread");
+    assert_eq!(UngroundedCall::find_all(&records), Ok(Vec::new()));
     let folded = fold(records.iter().cloned()).unwrap();
     assert_eq!(written(&folded.state), written(&schedule.world.straight.state), "another end");
     let done = schedule.world.done.lock().unwrap();

@@ -102,7 +102,7 @@ impl Progress {
     }
 
     /// What came of a step; of a skipped one, what came of the step it repeats.
-    fn result(&self, step: u32) -> Option<&StepRun> {
+    pub(crate) fn result(&self, step: u32) -> Option<&StepRun> {
         match self.steps.get(step as usize)? {
             StepRun::Skipped { same_as: Some(same) } => self.steps.get(*same as usize),
             run => Some(run),

@@ -15,9 +15,9 @@ use crate::person::confirm;
 use crate::resume::{answer_thread, resolve_thread, resume_thread};
 use crate::{out, text};
 pub use list::list_waiting;
-use planwright::driver::{Redactor, Stopped};
+use planwright::driver::{Redactor, Stopped, Threads};
 use planwright::journal::system::now_ms;
-use planwright::journal::{FileJournal, Record, RunStatus, ThreadId};
+use planwright::journal::{FileJournal, Listed, Query, Record, RunStatus, ThreadId, UngroundedCall};
 use planwright::machine::EffectId;
 use planwright::ports::Secret;
 use planwright_app::{
@@ -183,7 +183,9 @@ fn prune(store: &StoreArgs, older_than: Duration, status: Option<&str>, dry_run:
 }
 
 fn check(store: &StoreArgs, as_json: bool) -> Result<Exit> {
-    let damage = store.place()?.threads()?.store().check()?;
+    let threads = store.place()?.threads()?;
+    let mut damage = threads.store().check()?;
+    damage.extend(find_ungrounded(&threads)?);
     if as_json {
         out::print_json(&json!({"damaged": damage}))?;
     } else if damage.is_empty() {
@@ -192,4 +194,27 @@ fn check(store: &StoreArgs, as_json: bool) -> Result<Exit> {
         damage.iter().try_for_each(|line| out::print_text(&text::line(line)))?;
     }
     Ok((!damage.is_empty()).then_some(Class::Failed))
+}
+
+/// The calls of stored runs that do not rest on the plan and the results of their run, a line each. What does not read
+/// is damaged otherwise.
+fn find_ungrounded(threads: &Threads) -> Result<Vec<String>> {
+    let (mut found, mut query) = (Vec::new(), Query::default());
+    loop {
+        let page = threads.store().list(&query)?;
+        for Listed { thread, turns, .. } in &page {
+            for turn in 0..*turns {
+                let Ok(records) = threads.store().records(thread, turn) else { continue };
+                let calls = UngroundedCall::find_all(&records).map_or_else(
+                    |error| vec![error.to_string()],
+                    |calls| calls.iter().map(ToString::to_string).collect(),
+                );
+                found.extend(calls.iter().map(|call| format!("thread {thread}, turn {}: {call}", turn + 1)));
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == query.limit => query.after = Some(last.cursor(query.order)),
+            _ => return Ok(found),
+        }
+    }
 }
