@@ -1,10 +1,13 @@
 //! Telemetry tells the truth: which server answered, what failed, no key, and no variable that was taken for another.
 
-use planwright::journal::{FileJournal, Journal, Record};
-use planwright::machine::{Event, ToolOutcome};
+use planwright::agents;
+use planwright::contract::{ArgumentRole, OutputFormat, StepField, ToolContract, ToolEffect};
+use planwright::driver::Agent;
+use planwright::journal::{FileJournal, Journal, MemoryJournal, Record};
+use planwright::machine::{Event, Input, ToolOutcome};
 use serde_json::json;
 
-use crate::cli_support::{Home, check};
+use crate::cli_support::{Home, Says, Script, check};
 use crate::support::{Answer, Server};
 use crate::telemetry::{CONTENT, attribute, bodies, collector, spans, traced};
 use crate::world::{GOOD, PLAN, SUM, talkative};
@@ -70,6 +73,41 @@ fn tool_may_call_its_failure_open_and_keeps_its_span() {
     let has_kind = |pair: &&_| format!("{pair:?}").contains("error.type");
     let kind = format!("{:?}", tool.attributes.iter().find(has_kind));
     assert!(kind.contains("\"open\""), "{kind}");
+}
+
+#[test]
+fn write_says_by_what_it_was_allowed_and_who_chose_its_arguments_live_and_afterwards() {
+    let fields =
+        json!({"type": "object", "properties": {"to": {"type": "string"}, "say": {"type": "string"}}});
+    let mut spec = agents::shipped("validated").unwrap();
+    let mut read = ToolContract::text("read", "Reads.", ToolEffect::Read).output(fields.clone());
+    read.output_format = Some(OutputFormat::Json);
+    let send = ToolContract::json("send", "Sends.", ToolEffect::Write).input(fields);
+    spec.tools = vec![read, send.argument("/to", ArgumentRole::Content)];
+    spec.policy.plan.fields = vec![StepField::Id, StepField::Refs];
+    let plan = r#"{"goal": "x", "steps": [
+        {"id": "a", "tool": "read", "input": "x"},
+        {"id": "b", "tool": "send", "input": {"to": {"$from": "a", "take": "/to"}, "say": "hi"}},
+        {"tool": "final_answer", "input": "x"}]}"#;
+    for (content, labelled) in [(false, "[\"/to copied\"]"), (true, "[\"/to copied: a /to\"]")] {
+        let tool = |contract: &ToolContract| Says(contract.clone(), Ok(r#"{"to": "ann"}"#.to_owned()));
+        let builder = Agent::builder(spec.clone()).tools(spec.tools.iter().map(tool));
+        let agent = builder.model(Script::of(&[plan, GOOD, "Sent."])).build().unwrap();
+        let spans = planwright_otel::RunSpans::in_memory(content);
+        let mut journal = MemoryJournal::default();
+        let job = agent.job(Input::question("Send it.")).observer(&spans).journal(&mut journal);
+        job.run().unwrap();
+        let later = planwright_otel::spans_of(&journal.records().unwrap(), content).unwrap();
+        for spans in [spans.take(), later] {
+            let events = &spans.last().unwrap().events;
+            let event = events.iter().find(|event| event.name == "planwright.authority").expect("a write");
+            let pairs = event.attributes.iter().map(|pair| format!("{}={}", pair.key, pair.value));
+            let said: Vec<String> = pairs.filter(|pair| pair.starts_with("planwright.")).collect();
+            let labelled = format!("planwright.arguments={labelled}");
+            let step = ["planwright.step=b", "planwright.authority=b of draft 1", "planwright.label=copied"];
+            assert_eq!(said, [&step[..], &[&*labelled]].concat());
+        }
+    }
 }
 
 #[test]

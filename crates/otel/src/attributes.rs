@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use opentelemetry::{Array, KeyValue, StringValue, Value};
+use planwright::contract::LabelledPart;
 use planwright::machine::{Event, TraceLine, Usage};
 use planwright::ports::ModelServer;
 
@@ -127,12 +128,22 @@ pub(crate) fn event_of(line: &TraceLine, content: bool) -> Option<(&'static str,
         }
         TraceLine::Authority { step, tool, by, parts } => {
             let worst = parts.iter().map(|part| part.label).max().unwrap_or_default();
-            let by = text("planwright.authority", &by.to_string());
-            let label = text("planwright.label", &worst.to_string());
-            (
-                "planwright.authority",
-                vec![text("planwright.step", step), text("gen_ai.tool.name", tool), by, label],
-            )
+            let mut attributes = vec![
+                text("planwright.step", step),
+                text("gen_ai.tool.name", tool),
+                text("planwright.authority", &by.to_string()),
+                text("planwright.label", &worst.to_string()),
+            ];
+            let labelled = |part: &LabelledPart| {
+                let place = if part.place.is_empty() { "*" } else { &part.place };
+                let origin = if content { format!(": {}", part.origin) } else { String::new() };
+                StringValue::from(format!("{place} {}{origin}", part.label))
+            };
+            if !parts.is_empty() {
+                let labelled = Array::String(parts.iter().map(labelled).collect());
+                attributes.push(pair("planwright.arguments", Value::Array(labelled)));
+            }
+            ("planwright.authority", attributes)
         }
         TraceLine::Denied { step, tool, code } => {
             let code = text("planwright.denial", code.code());
