@@ -1,11 +1,12 @@
 //! A run explains itself out of its records: by what each call was allowed, who chose what was put into it, what was
 //! refused.
 
-use planwright::contract::{ToolContract, ToolEffect};
+use planwright::agents;
+use planwright::contract::{StepField, ToolContract, ToolEffect};
 use planwright::driver::Agent;
 use planwright::journal::FileJournal;
 use planwright::machine::Input;
-use planwright::{agents, spec::Spec};
+use planwright::spec::{Role, RoleName, Spec};
 use serde_json::json;
 
 use crate::cli_support::{Home, Says, Script};
@@ -60,4 +61,28 @@ fn run_says_by_what_each_call_was_allowed_and_what_was_refused() {
     home.check(&["explain", "t"], 0)
         .prints(&["calc (pure): a pure call needs no authority", "nothing untrusted was read"]);
     home.refuses(&["explain", "none.json"], &["none.json: cannot be read"]);
+}
+
+#[test]
+fn run_says_what_a_model_wrote_into_a_call_and_what_it_had_read() {
+    let home = Home::new();
+    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "wiki");
+    spec.policy.plan.fields = vec![StepField::Id, StepField::Refs, StepField::Holes];
+    spec.roles.insert(RoleName::Executor, Role { prompt: "Write the value.".to_owned(), ..Role::default() });
+    let hole = json!({"$fill": "what to look up next", "type": {"type": "string"}, "from": ["a"]});
+    let steps = json!([
+        {"id": "a", "tool": "wiki", "input": "one"}, {"id": "b", "tool": "wiki", "input": hole},
+        {"tool": "final_answer", "input": "what was found"},
+    ]);
+    let planned = json!({"goal": "look it up", "steps": steps}).to_string();
+    let replies = [&*planned, r#"{"value": "two"}"#, r#"{"final": "Done."}"#];
+    let wiki = Says(agents::tool("wiki").unwrap(), Ok("Two is next.".to_owned()));
+    let agent = Agent::builder(spec).model(Script::of(&replies)).tool(wiki).build().unwrap();
+    let mut journal = FileJournal::create(home.path("run.jsonl")).unwrap();
+    agent.job(Input::question("What is next?")).journal(&mut journal).run().unwrap();
+    home.check(&["explain", "run.jsonl"], 0).prints(&[
+        "fill.1.2.1.1 executor (model): the plan leaves a value of b to a model; answered",
+        "input: written by a model after reading a (filled)",
+    ]);
+    home.check(&["trace", "run.jsonl"], 0).prints(&["wiki: a model wrote 1 value"]);
 }

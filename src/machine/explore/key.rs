@@ -114,9 +114,10 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         });
         let frozen = if frozen { " frozen" } else { "" };
         let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen;
-        let filled = schedule.filled.get(&(at as u32)).map_or(0, Vec::len);
+        let (filled, holes) = (progress.filled(at as u32).len(), planned.holes().len());
         match schedule.links.references.contains_key(&(at as u32)) {
-            true => format!("{key} ← {filled} of {}", planned.holes().len()),
+            true if holes > 0 => format!("{key} {filled} of {holes} ←"),
+            true => format!("{key} ←"),
             false => key,
         }
     };
