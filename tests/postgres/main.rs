@@ -21,5 +21,6 @@ mod hooked;
 #[path = "../store/support.rs"]
 mod support;
 
+mod lost;
 mod own;
 mod place;

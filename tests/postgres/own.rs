@@ -81,10 +81,12 @@ fn cutting(server: u16, at: usize, is_passed_on: bool) -> (u16, Arc<AtomicUsize>
 fn connection_that_is_cut_at_any_message_loses_nothing_and_writes_nothing_twice() {
     let (address, port) = (cluster().database(), cluster().port);
     at(&address);
-    for is_passed_on in [false, true] {
-        for place in 1.. {
+    let cut = |is_passed_on: bool| {
+        let mut place = 0;
+        loop {
+            place += 1;
             let (way, passed) = cutting(port, place, is_passed_on);
-            let through = address.replace(&port.to_string(), &way.to_string());
+            let through = address.replace(&format!(":{port}/"), &format!(":{way}/"));
             let thread = id(&format!("끊김 {is_passed_on} {place}"));
             let whole = records(&thread, 0, 4);
             // The first connection of a store is not tried again.
@@ -103,7 +105,11 @@ fn connection_that_is_cut_at_any_message_loses_nothing_and_writes_nothing_twice(
                 break;
             }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| cut(false));
+        cut(true);
+    });
     is_sound(&at(&address));
 }
 

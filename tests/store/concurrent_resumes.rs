@@ -186,7 +186,7 @@ fn race(wanted: &str, count: usize) -> Vec<(ThreadId, String)> {
 
     let children: Vec<Child> = (0..PROCESSES).map(|name| child(wanted, folder, name)).collect();
     let are_ready = || (0..PROCESSES).all(|name| folder.join(format!("ready-{name}")).exists());
-    for _ in 0..10_000 {
+    for _ in 0..60_000 {
         if are_ready() {
             break;
         }

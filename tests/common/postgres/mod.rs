@@ -21,6 +21,9 @@ const NOBODY: u32 = 65_534;
 const KEEPER: &str = "trap '' INT; \"$@\" >>\"$DIR/log\" 2>&1 & cat >/dev/null; \
      [ -e \"$DIR/kill\" ] && kill -QUIT $! || kill -INT $!; wait $!; [ -e \"$DIR/keep\" ] || rm -rf \"$DIR\" $NOTE";
 
+/// What a new server is made with.
+const INIT: [&str; 8] = ["-U", "planwright", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"];
+
 /// The folder of Postgres's programs.
 fn programs() -> Option<PathBuf> {
     let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -58,6 +61,15 @@ fn command(program: PathBuf, folder: &Path) -> Command {
     command
 }
 
+/// A new folder with a server's files in `data`, made by one of Postgres's programs.
+fn make_folder(program: &str, args: &[&str]) -> PathBuf {
+    let folder = tempfile::Builder::new().prefix("planwright-pg-").tempdir().unwrap().keep();
+    let made = command(programs().unwrap().join(program), &folder).args(["-D", "data"]).args(args).output();
+    let made = made.unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    folder
+}
+
 impl Cluster {
     /// Starts a server with nothing in it. `settings` are its own, such as `fsync=on`.
     pub fn start(settings: &[&str]) -> Self {
@@ -70,23 +82,56 @@ impl Cluster {
         if !is_here() {
             std::process::exit(0);
         }
-        let programs = programs().unwrap();
-        let folder = tempfile::Builder::new().prefix("planwright-pg-").tempdir().unwrap().keep();
-        let made = command(programs.join("initdb"), &folder)
-            .args(["-D", "data", "-U", "planwright", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N"])
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        Cluster::run(folder, port, settings, note)
+        Cluster::run(make_folder("initdb", &INIT), settings, note, &[])
     }
 
-    fn run(folder: PathBuf, port: u16, settings: Vec<String>, note: Option<&Path>) -> Self {
-        let programs = programs().unwrap();
+    /// Starts a server whose folder `small` is a disk of one megabyte. `None` where the system lets nobody but root
+    /// mount one.
+    pub fn start_with_a_small_disk() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut probe = command("unshare".into(), folder.path());
+        let may = probe.args(["-Urm", "true"]).status();
+        if !may.is_ok_and(|status| status.success()) {
+            let why = "a small disk cannot be mounted here: `unshare -Urm` is refused";
+            let _ = writeln!(std::io::stderr().lock(), "\nSKIPPED a full disk: {why}");
+            return None;
+        }
+        let folder = make_folder("initdb", &INIT);
+        // The server must not believe that it is root: a second namespace gives it back its own user.
+        let mount = "mkdir small && mount -t tmpfs -o size=1m,mode=0700 small small && \
+             exec unshare -U --map-user=1000 --map-group=1000 \"$@\"";
+        let wrapper = ["unshare", "-Urm", "/bin/sh", "-c", mount, "small"];
+        Some(Cluster::run(folder, Vec::new(), None, &wrapper))
+    }
+
+    /// Starts a standby of this server, which follows it.
+    pub fn standby(&self) -> Self {
+        let from = self.address("postgres");
+        let folder = make_folder("pg_basebackup", &["-R", "-X", "stream", "-c", "fast", "-d", &from]);
+        Cluster::run(folder, Vec::new(), None, &[])
+    }
+
+    /// A file in the folder of the server.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn run(folder: PathBuf, settings: Vec<String>, note: Option<&Path>, wrapper: &[&str]) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Cluster::run_at(port, folder, settings, note, wrapper)
+    }
+
+    fn run_at(
+        port: u16,
+        folder: PathBuf,
+        settings: Vec<String>,
+        note: Option<&Path>,
+        wrapper: &[&str],
+    ) -> Self {
         let mut keeper = command("/bin/sh".into(), &folder);
         keeper.env("DIR", &folder).env("NOTE", note.unwrap_or(Path::new("")));
-        keeper.args(["-c", KEEPER, "keeper"]).arg(programs.join("postgres"));
+        keeper.args(["-c", KEEPER, "keeper"]).args(wrapper).arg(programs().unwrap().join("postgres"));
         keeper.args(["-D", "data", "-k"]).arg(&folder).args(["-p", &port.to_string()]);
         keeper.args([
             "-h",
@@ -178,7 +223,7 @@ impl Stopped {
     }
 
     pub fn start_again(self) -> Cluster {
-        let cluster = Cluster::run(self.folder, self.port, self.settings, None);
+        let cluster = Cluster::run_at(self.port, self.folder, self.settings, None, &[]);
         let _ = std::fs::remove_file(cluster.folder.join("keep"));
         cluster
     }
