@@ -35,15 +35,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = ScriptedModel::replies([PLAN, r#"{"final": "It is sunny in Seoul."}"#]);
     let agent = tools.into_iter().fold(Agent::builder(spec).model(model), |agent, tool| agent.tool(tool));
     let run = agent.build()?.run("What is the weather in Seoul?")?;
-    println!("{}", run.answer().unwrap_or("no answer"));
+    println!("{}", run.answer().ok_or("no answer")?);
     Ok(())
 }
 
 fn serve() -> Result<(), Box<dyn Error>> {
     for line in std::io::stdin().lock().lines() {
         let asked: Value = serde_json::from_str(&line?)?;
-        let city =
-            json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+        let city = json!({"type": "object", "properties": {"city": {"type": "string"}}});
         let result = match asked["method"].as_str() {
             Some("initialize") => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                 "serverInfo": {"name": "weather", "version": "1"}}),
