@@ -22,6 +22,27 @@ fn verified_agent_shows_its_bounds_every_invariant_and_what_was_made_smaller() {
         .prints(&["max_steps 12 explored as 6", "tool calls   11           5"]);
 }
 
+/// The inputs of an MCP server's tools are objects: two calls of one tool may be the same write.
+#[test]
+fn agents_with_a_read_and_a_write_of_objects_are_decided() {
+    let home = Home::new();
+    let tool = |name: &str, effect: &str| {
+        format!(
+            "[[tools]]\nname = \"{name}\"\ndescription = \"d\"\neffect = \"{effect}\"\ntimeout_ms = 1000\n\
+             input = {{type = \"object\", properties = {{q = {{type = \"string\"}}}}, required = [\"q\"]}}\n"
+        )
+    };
+    for agent in ["react", "conversational", "intent-first"] {
+        let mut spec = agents::source(agent).unwrap().to_owned();
+        let (from, to) = (spec.find("\ntools = [").unwrap(), spec.find("\n[policy]").unwrap());
+        spec.replace_range(from..to, "\n");
+        let spec = spec + &tool("look", "read") + &tool("put", "write");
+        home.write("mine.toml", &spec);
+        let said = home.check(&["verify", "--agent", "./mine.toml"], 0);
+        assert!(!said.stdout.contains("not known"), "{}", said.stdout);
+    }
+}
+
 #[test]
 fn diagram_shows_the_phases_that_the_agent_has() {
     let home = Home::new();

@@ -17,7 +17,7 @@ use planwright::journal::Fixture;
 use planwright::machine::explore::{
     Channel, Check, Real, Report, dot, explore_with, mermaid, reachable, sketch,
 };
-use planwright::spec::CompiledSpec;
+use planwright::spec::{Bounds, CompiledSpec};
 use planwright_app::{AgentLine, Class, Error, Result, load_spec, read_text, spec_source};
 
 pub fn agents(command: Option<AgentsCommand>, as_json: bool) -> Result<()> {
@@ -73,13 +73,15 @@ fn report_lines(agent: &str, report: &Report) -> Vec<String> {
         vec![format!("{}: {} states, {} edges explored", text::line(agent), report.states, report.edges)];
     lines.extend(report.explored_as.iter().map(|how| format!("  {}", text::line(how))));
     lines.push(String::new());
-    let (bounds, longest) = (&report.bounds, &report.longest);
-    let rows = [
-        ("model calls", bounds.model_calls, longest.model_calls),
-        ("tool calls", bounds.tool_calls, longest.tool_calls),
-        ("transitions", bounds.transitions, longest.transitions),
+    let counts: [(&str, fn(&Bounds) -> u32); 3] = [
+        ("model calls", |bounds| bounds.model_calls),
+        ("tool calls", |bounds| bounds.tool_calls),
+        ("transitions", |bounds| bounds.transitions),
     ];
-    let rows = rows.map(|(name, bound, longest)| [name.to_owned(), bound.to_string(), longest.to_string()]);
+    let rows = counts.map(|(name, count)| {
+        let longest = report.longest.as_ref().map_or("not known".to_owned(), |most| count(most).to_string());
+        [name.to_owned(), count(&report.bounds).to_string(), longest]
+    });
     lines.extend(text::table(["bounds", "of the spec", "longest path explored"], rows, None));
     lines.push(String::new());
     lines.extend(channel_lines(&report.channel));

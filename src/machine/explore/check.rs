@@ -297,8 +297,9 @@ impl<'a> Checks<'a> {
 
     pub fn check_same_behaviour(&mut self, number: usize, first: &BTreeSet<Edge>, other: &BTreeSet<Edge>) {
         self.claim("abstraction", first == other, || {
-            let differs = first.iter().zip(other).find(|(left, right)| left != right);
-            format!("state {number}: {differs:?} ({} and {} edges)", first.len(), other.len())
+            let differs = first.symmetric_difference(other).next();
+            let on = differs.map_or("an event", |edge| &*edge.on.0);
+            format!("state {number}: what follows on {on:?} is not always the same")
         });
     }
 

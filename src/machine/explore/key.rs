@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sample::sample;
+use super::sample::{fresh_input, sample};
 use crate::contract::{PlanStep, ToolEffect};
 use crate::machine::authority::find_untrusted;
 use crate::machine::awaits::{nested_spec, stage_awaits};
@@ -166,19 +166,27 @@ fn written(compiled: &CompiledSpec, task: &Task) -> Vec<String> {
     task.written.keys().filter(again).cloned().collect()
 }
 
-/// The calls of which a later plan may have more. Where steps are kept, a plan can repeat what was dropped alone.
+/// The calls of which a later plan may have more. Where steps are kept, a plan can repeat what was dropped, and what
+/// leaves no room for another input.
 fn authority(compiled: &CompiledSpec, task: &Task) -> Vec<(String, bool)> {
-    if compiled.policy().keeps_steps() {
-        let granted = |step: &PlanStep| task.authority.find(&literal_template(step)).is_some();
-        return dropped_write(compiled, task)
-            .map(|step| (step.tool.clone(), granted(step)))
-            .into_iter()
-            .collect();
-    }
     let mut known: Vec<_> =
         task.authority.templates().map(|(template, spent)| (template.to_owned(), spent)).collect();
+    if compiled.policy().keeps_steps() {
+        known.retain(|(template, _)| is_repeatable(compiled, template));
+        let granted = |step: &PlanStep| task.authority.find(&literal_template(step)).is_some();
+        known.extend(dropped_write(compiled, task).map(|step| (step.tool.clone(), granted(step))));
+    }
     known.sort_unstable();
     known
+}
+
+/// Whether a call is of a tool whose every letter has one input.
+fn is_repeatable(compiled: &CompiledSpec, template: &str) -> bool {
+    compiled.plan().all().iter().any(|tool| {
+        let input = sample(&tool.input);
+        let step = PlanStep { tool: tool.name.clone(), input: Some(input), ..PlanStep::default() };
+        literal_template(&step) == template && fresh_input(compiled, tool, 0) == sample(&tool.input)
+    })
 }
 
 /// The first write of a plan that was sent back, if it had not begun and refers to nothing.

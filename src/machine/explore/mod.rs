@@ -56,7 +56,7 @@ impl Machine for Real {}
 /// let compiled = agents::shipped("plan-then-execute").unwrap().check()?;
 /// let report = explore::explore(&compiled);
 /// assert!(report.holds());
-/// assert_eq!(report.longest.model_calls, 2);
+/// assert_eq!(report.longest.unwrap().model_calls, 2);
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 pub fn explore(compiled: &CompiledSpec) -> Report {

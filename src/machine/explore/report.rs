@@ -39,8 +39,8 @@ pub struct Report {
     pub edges: usize,
     /// The most that any run of the spec can do, counted from the spec alone.
     pub bounds: Bounds,
-    /// The longest paths of the graph that was walked.
-    pub longest: Bounds,
+    /// The longest paths of the graph that was walked; none where it has a cycle.
+    pub longest: Option<Bounds>,
     /// What can happen once untrusted output was read.
     pub channel: Channel,
     /// What was checked, invariant by invariant.

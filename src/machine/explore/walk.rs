@@ -211,13 +211,12 @@ impl Walk<'_> {
         if whole && !self.checks.merged_different_states() {
             self.checks.check_graph(&numbers, &edges, &self.taken, longest);
         }
-        let unbounded = Bounds { model_calls: u32::MAX, tool_calls: u32::MAX, transitions: u32::MAX };
         Report {
             states: edges.len(),
             edges: edges.iter().map(BTreeSet::len).sum(),
             bounds: self.compiled.bounds(),
             channel: Channel::of(self.compiled),
-            longest: longest.unwrap_or(unbounded),
+            longest,
             checks: self.checks.finish(),
             whole,
             explored_as: Vec::new(),
