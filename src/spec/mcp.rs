@@ -251,7 +251,10 @@ impl McpServer {
             }
             contracts.push((contract, McpPin { tool: tool.name.clone(), digest: tool.digest() }));
         }
-        Ok(contracts)
+        match contracts.is_empty() {
+            true => Err(SpecError::at(field, "the server has no tools; leave it out")),
+            false => Ok(contracts),
+        }
     }
 
     /// Adds the contracts of pinned tools to a list, and notes what was pinned.
@@ -264,6 +267,7 @@ impl McpServer {
         listed: &[McpTool],
         tools: &mut Vec<ToolContract>,
     ) -> Result<(), SpecError> {
+        self.check_definition(name)?;
         for (contract, pin) in self.contracts(name, listed)? {
             self.pins.insert(contract.name.clone(), pin);
             tools.push(contract);
@@ -272,20 +276,31 @@ impl McpServer {
     }
 
     pub(super) fn check(&self, name: &str) -> Result<(), SpecError> {
+        self.check_definition(name)?;
+        let unpinned = "what the server offers is not pinned; `planwright mcp pin` pins it, for a file with \
+                        `--agent FILE`";
+        if self.pins.is_empty() { Err(SpecError::at(format!("mcp.{name}"), unpinned)) } else { Ok(()) }
+    }
+
+    /// Checks what the owner wrote, before the server is asked or started.
+    ///
+    /// # Errors
+    /// A name that no tool's could begin with, an address that may hold a key, an empty selection of tools, and what
+    /// does not go together.
+    pub fn check_definition(&self, name: &str) -> Result<(), SpecError> {
         let by_program = !self.args.is_empty() || !self.env.is_empty();
         let by_address = !self.headers.is_empty() || self.bearer_token_env.is_some();
         let is_legal = check_name(name).is_ok() && !name.contains('.');
-        let unpinned = "what the server offers is not pinned; `planwright mcp pin` pins it, for a file with \
-                        `--agent FILE`";
         let public = "expected a `url` without a query, a fragment or a user: each run keeps it as it is; put keys \
                       into `headers` or `bearer_token_env`";
+        let unused = "`tools` names none; leave it out for all that the server has, or leave the server out";
         let rows = [
-            (!is_legal, "expected a name of letters, digits, `_` or `-`"),
+            (!is_legal, "expected a server's name of letters, digits, `_` or `-`"),
             (self.command.is_some() == self.url.is_some(), "expected either `command` or `url`"),
             (self.url.is_some() && by_program, "`args` and `env` are for a `command`"),
             (self.command.is_some() && by_address, "`headers` and `bearer_token_env` are for a `url`"),
             (self.url.as_deref().is_some_and(may_hold_key), public),
-            (self.pins.is_empty(), unpinned),
+            (self.tools.as_ref().is_some_and(Vec::is_empty), unused),
         ];
         match rows.into_iter().find(|(wrong, _)| *wrong) {
             Some((_, problem)) => Err(SpecError::at(format!("mcp.{name}"), problem)),

@@ -140,6 +140,27 @@ fn what_cannot_be_pinned_is_listed_with_the_words_of_the_pin() {
 }
 
 #[test]
+fn what_cannot_be_used_of_a_definition_is_refused_before_the_server_is_asked() {
+    let (home, server, _) = world();
+    let agent = AGENT.replace("URL", &server.origin());
+    for (agent, problem) in [
+        (
+            agent.replace("mcp.files", "mcp.\"한글 서버\""),
+            "mcp.한글 서버: expected a server's name of letters",
+        ),
+        (agent.replace("mcp.files", "mcp.\"a.b\""), "mcp.a.b: expected a server's name of letters"),
+        (agent.replace("/mcp\"", "/mcp?key=1\""), "expected a `url` without a query"),
+        (agent.replace("[mcp.files]", "[mcp.files]\ntools = []"), "`tools` names none; leave it out for all"),
+    ] {
+        home.write("mine.toml", &agent);
+        for command in [&["mcp", "pin"][..], &["mcp", "list"], &["run", "q"]] {
+            home.refuses(&with(command, &MINE), &[problem]);
+        }
+    }
+    assert_eq!(server.count(), 0);
+}
+
+#[test]
 fn what_was_is_looked_at_without_the_server() {
     let (home, server, _) = world();
     home.check(&with(&["mcp", "pin"], &MINE), 0);

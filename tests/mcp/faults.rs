@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use planwright::ports::{ToolCall, ToolErrorKind};
+use planwright::spec::McpServer;
 use serde_json::json;
 
-use crate::stage::{call, call_within, expect_alive, open, server};
+use crate::stage::{call, call_within, expect_alive, open, server, server_of};
 
 #[test]
 fn what_a_server_writes_beside_the_protocol_does_not_matter() {
@@ -28,12 +29,17 @@ fn floods_doubles_and_answers_to_nobody_hurt_no_call() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_fails_its_call_at_once_and_says_why() {
+fn an_answer_that_is_too_large_or_none_fails_its_call_at_once_and_says_why() {
     let tools = open(&server("", None));
-    for text in ["huge", "huge, with the id behind it"] {
+    for (text, why) in [
+        ("huge", "larger than 8 MiB"),
+        ("huge, with the id behind it", "larger than 8 MiB"),
+        ("both", "expected either a result or an error in it"),
+        ("neither", "expected either a result or an error in it"),
+    ] {
         let error = call_within(&tools, text, Duration::from_secs(3600)).unwrap_err();
         assert_eq!(error.kind, ToolErrorKind::Response);
-        assert_eq!(error.message, "the server's answer was dropped: larger than 8 MiB");
+        assert_eq!(error.message, format!("the server's answer was dropped: {why}"));
         expect_alive(&tools);
     }
     let error = call_within(&tools, "huge without an end", Duration::from_secs(2)).unwrap_err();
@@ -89,6 +95,9 @@ fn a_server_that_never_begins_is_given_up() {
     let never = never.unwrap().start_time(Duration::from_millis(300));
     let error = never.list().unwrap_err();
     assert!(error.message.contains("did not begin within 0.3 s") && !error.may_have_happened(), "{error}");
+    let nothing = McpServer { command: Some("true".to_owned()), ..McpServer::default() };
+    let error = server_of(&nothing).list().unwrap_err();
+    assert_eq!(error.message, "the server cannot be used: it ended before it had begun");
 }
 
 #[test]

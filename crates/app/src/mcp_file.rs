@@ -78,6 +78,9 @@ impl McpFile {
                 Error::unusable(problem).hint("add a table [mcp.NAME] with `command` and `args`, or `url`")
             );
         }
+        for (name, server) in &servers {
+            server.check_definition(name).map_err(Error::at(path.display()))?;
+        }
         let pins = agents::read_pins(&path).map_err(Error::unusable)?;
         Ok(McpFile { path, agent_text, servers, pins })
     }

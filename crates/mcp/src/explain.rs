@@ -1,6 +1,8 @@
 //! What went wrong between a client and a server, for people. No text of the library that speaks the protocol is in
 //! it: such a text names types.
 
+use std::io;
+
 use planwright::ports::{ToolError, ToolErrorKind};
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
@@ -35,6 +37,10 @@ impl std::error::Error for HttpError {}
 /// What takes the place of an answer that is too large.
 pub(crate) const TOO_LARGE: &str = "the server's answer was dropped: larger than 8 MiB";
 
+/// What takes the place of an answer that is none.
+pub(crate) const MALFORMED: &str =
+    "the server's answer was dropped: expected either a result or an error in it";
+
 /// The code of the errors that are made here in the place of an answer.
 const NO_ANSWER: ErrorCode = ErrorCode(i32::MIN);
 
@@ -43,11 +49,16 @@ pub(crate) fn replace_answer(problem: &str, request: RequestId) -> RxJsonRpcMess
     RxJsonRpcMessage::<RoleClient>::error(ErrorData::new(NO_ANSWER, problem.to_owned(), None), Some(request))
 }
 
+const ENDED: &str = "it ended before it had begun";
+
 /// Why a server did not begin.
 pub(crate) fn explain_beginning(error: ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::ConnectionClosed(_) => "it ended before it had begun".to_owned(),
-        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        ClientInitializeError::ConnectionClosed(_) => ENDED.to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            let broken = error.error.downcast_ref::<io::Error>().map(io::Error::kind);
+            if broken == Some(io::ErrorKind::BrokenPipe) { ENDED.to_owned() } else { error.error.to_string() }
+        }
         ClientInitializeError::JsonRpcError(error) if error.code == NO_ANSWER => error.message.into_owned(),
         ClientInitializeError::JsonRpcError(error) => {
             format!("it refused to begin: {} ({})", error.message, error.code.0)

@@ -1,16 +1,22 @@
-//! The lines of a program, one message each. The library drops a line that is too long; here it is found out whose
-//! answer it was, so that the call fails at once and says why.
+//! The lines of a program, one message each. The library drops a line that is too long or no message; here it is found
+//! out whose answer it was, so that the call fails at once and says why.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
+use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc;
 
+use crate::explain::{MALFORMED, TOO_LARGE};
 use crate::notices::Notices;
+
+/// The id of a request whose answer the library drops, and why.
+pub(crate) type Dropped = (i64, &'static str);
 
 /// The longest line that is read. What is longer is dropped as it comes.
 pub(crate) const MAX_BYTES: usize = 8 << 20;
@@ -19,29 +25,29 @@ const EDGE: usize = 128;
 /// How many dropped answers wait to be told.
 const ROOM: usize = 64;
 
-/// A program's output, as it is, with a note of each line that is too long.
+/// A program's output, as it is, with a note of each answer that is dropped.
 pub(crate) struct Lines<R> {
     output: R,
     notices: Arc<Notices>,
-    dropped: mpsc::Sender<i64>,
-    /// Both ends of the line that is being read, and its length so far.
-    head: Vec<u8>,
+    dropped: mpsc::Sender<Dropped>,
+    /// The line that is being read, up to what is read of one; its last bytes, and its length so far.
+    line: Vec<u8>,
     tail: Vec<u8>,
     length: usize,
 }
 
 impl<R> Lines<R> {
-    /// The lines of this output. Gives as well the ids of the requests whose answers were too long.
-    pub fn of(output: R, notices: Arc<Notices>) -> (Self, mpsc::Receiver<i64>) {
+    /// The lines of this output. Gives as well the requests whose answers are dropped.
+    pub fn of(output: R, notices: Arc<Notices>) -> (Self, mpsc::Receiver<Dropped>) {
         let (dropped, ids) = mpsc::channel(ROOM);
-        (Lines { output, notices, dropped, head: Vec::new(), tail: Vec::new(), length: 0 }, ids)
+        (Lines { output, notices, dropped, line: Vec::new(), tail: Vec::new(), length: 0 }, ids)
     }
 
     fn note(&mut self, bytes: &[u8]) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let was_short = self.length <= MAX_BYTES;
             self.length += piece.len();
-            self.head.extend(piece.iter().take(EDGE - self.head.len()));
+            self.line.extend(piece.iter().take(MAX_BYTES - self.line.len()));
             self.tail.extend_from_slice(&piece[piece.len().saturating_sub(EDGE)..]);
             self.tail.drain(..self.tail.len().saturating_sub(EDGE));
             let is_long = self.length > MAX_BYTES;
@@ -49,10 +55,12 @@ impl<R> Lines<R> {
             if !piece.ends_with(b"\n") {
                 continue;
             }
-            if let Some(id) = find_id(&self.head, &self.tail).filter(|_| is_long) {
-                let _ = self.dropped.try_send(id);
+            let why = if is_long { Some(TOO_LARGE) } else { is_malformed(&self.line).then_some(MALFORMED) };
+            let head = &self.line[..self.line.len().min(EDGE)];
+            if let (Some(id), Some(why)) = (find_id(head, &self.tail), why) {
+                let _ = self.dropped.try_send((id, why));
             }
-            (self.head, self.tail, self.length) = (Vec::new(), Vec::new(), 0);
+            (self.line, self.tail, self.length) = (Vec::new(), Vec::new(), 0);
         }
     }
 }
@@ -68,6 +76,13 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
         self.note(&buffer.filled()[known..]);
         Poll::Ready(Ok(()))
     }
+}
+
+/// Whether a line is an answer with both a result and an error, or with neither.
+fn is_malformed(line: &[u8]) -> bool {
+    let members: BTreeMap<String, IgnoredAny> = serde_json::from_slice(line).unwrap_or_default();
+    let has = |name| members.contains_key(name);
+    has("id") && !has("method") && has("result") == has("error")
 }
 
 /// The id of a response of which both ends are known. Servers write it before the result or behind it.

@@ -16,8 +16,8 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::explain::{TOO_LARGE, replace_answer};
-use crate::lines::{Lines, MAX_BYTES};
+use crate::explain::replace_answer;
+use crate::lines::{Dropped, Lines, MAX_BYTES};
 use crate::log::{Log, MAX_LINE};
 use crate::notices::Notices;
 
@@ -56,8 +56,8 @@ pub(crate) struct Program {
 pub(crate) struct Running {
     child: Child,
     lines: AsyncRwTransport<RoleClient, Lines<ChildStdout>, ChildStdin>,
-    /// The requests whose answers were too large.
-    dropped: mpsc::Receiver<i64>,
+    /// The requests whose answers are dropped.
+    dropped: mpsc::Receiver<Dropped>,
     unsent: Arc<Semaphore>,
     group: Group,
 }
@@ -105,7 +105,7 @@ impl Transport<RoleClient> for Running {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         tokio::select! {
             biased;
-            Some(id) = self.dropped.recv() => Some(replace_answer(TOO_LARGE, RequestId::Number(id))),
+            Some((id, why)) = self.dropped.recv() => Some(replace_answer(why, RequestId::Number(id))),
             received = self.lines.receive() => received,
         }
     }

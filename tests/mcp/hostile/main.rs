@@ -140,6 +140,10 @@ fn call(asked: &Value, fault: &str, state: Option<&std::path::Path>) {
             std::process::exit(3);
         }
         (_, "hang") => {}
+        (_, "both") => say(
+            &json!({"jsonrpc": "2.0", "id": asked["id"], "result": said, "error": {"code": 1, "message": "no"}}),
+        ),
+        (_, "neither") => say(&json!({"jsonrpc": "2.0", "id": asked["id"]})),
         (_, "twice") => (0..2).for_each(|_| reply(asked, &said)),
         (_, "other id") => say(&json!({"jsonrpc": "2.0", "id": 999, "result": said})),
         (_, "flood") => {
