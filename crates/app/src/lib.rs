@@ -51,6 +51,10 @@ pub use turn::{RecordLine, ShownThread, ShownTurn, answer_line, make_fixture_of}
 pub use view::*;
 pub use waiting::{WaitingPage, WaitingRun};
 
+/// How long a write under way is waited for where a process is told to end; then it is in doubt. With the end of what was
+/// started this takes less than the ten seconds after which supervisors kill.
+pub const WRITE_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// The values of all configured keys: those of the usual variables where the configuration file cannot be used.
 pub fn known_keys() -> Vec<planwright::ports::Secret> {
     config::ConfigFile::find(None).unwrap_or_default().keys()

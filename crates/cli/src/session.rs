@@ -17,8 +17,8 @@ use crate::{out, text, trace};
 use planwright::driver::{CancelToken, Run, Stopped};
 use planwright::machine::State;
 use planwright_app::{
-    Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings, ended_run, last_state,
-    results_text,
+    Class, Overrides, PreparedAgent, Result, RunInfo, RunLocation, Settings, WRITE_GRACE, ended_run,
+    last_state, results_text,
 };
 use planwright_otel::Telemetry;
 
@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
     }
 
     /// Has the first Ctrl-C or SIGTERM stop what runs, and the second the program, at once. Where nothing runs the
-    /// first already ends the program.
+    /// first already ends the program. A write under way is waited for, but not for longer than a supervisor waits.
     fn listen(&self) {
         let (voice, running) = (self.screen.voice.clone(), Arc::clone(&self.running));
         handle_signals(move || {
@@ -135,6 +135,11 @@ impl<'a> Session<'a> {
                 } else {
                     token.cancel()
                 };
+                let leave = move || {
+                    std::thread::sleep(WRITE_GRACE);
+                    token.leave();
+                };
+                let _ = std::thread::Builder::new().spawn(leave);
                 voice.say("planwright: stopping; press Ctrl-C again to stop at once");
                 return None;
             }

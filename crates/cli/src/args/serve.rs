@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 
 use super::{StoreArgs, parse_until};
-use planwright_app::{AgentChoice, Overrides, Result};
+use planwright_app::{AgentChoice, Overrides, Result, WRITE_GRACE};
 use planwright_serve::{LogLevel, Right};
 
 #[derive(Args)]
@@ -52,7 +52,7 @@ pub struct ServeArgs {
     #[arg(long)]
     pub require_tokens: bool,
     /// How many seconds a stop waits for what models and tools are asked at the moment
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    #[arg(long, value_name = "N", default_value_t = WRITE_GRACE.as_secs(), value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub grace_seconds: u64,
     /// How many seconds the reader of a stream may take for what there is, before it is cut off
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]

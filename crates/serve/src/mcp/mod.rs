@@ -14,7 +14,6 @@ mod tools;
 pub(crate) use http::*;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::service::ServerInitializeError;
 
@@ -22,10 +21,7 @@ use crate::mcp::server::McpServer;
 use crate::mcp::stdio::Stdio;
 use crate::options::Options;
 use crate::service::Shared;
-use planwright_app::{Error, Result};
-
-/// How long writes under way are waited for at the end, where nothing else is.
-const WRITE_GRACE: Duration = Duration::from_secs(5);
+use planwright_app::{Error, Result, WRITE_GRACE};
 
 /// Answers the messages on stdin until it is closed or the process is told to stop, and what runs is brought to its
 /// next record.
