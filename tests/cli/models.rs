@@ -197,6 +197,51 @@ fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
     refuses("[models.a]\nprovider = \"acme\"", &["acme", "openai", "anthropic", "responses"]);
     refuses("[roles.poet]\nmodel = \"a\"", &["poet", "planner"]);
     refuses("[models.a]\napi_key = \"sk-1\"", &["api_key"]);
+    refuses(
+        "base_url = \"http://127.0.0.1:1\"\nmodel = \"m\"\n[request]\nmodel = \"z\"",
+        &["[request]", "no `model`"],
+    );
+    refuses("[models.a.request]\nstream = false", &["[models.a.request]: expected no `stream`"]);
+    let usual = "base_url = \"http://127.0.0.1:1\"\nmodel = \"m\"\n";
+    refuses(
+        &format!("{usual}[models.a]\nbase_url = \"x y 한글\""),
+        &["[models.a]: expected an address such as"],
+    );
+    refuses(
+        &format!("proxy = \"ftp://p.example\"\n{usual}"),
+        &["proxy: expected the address of a proxy", "ftp://p.example"],
+    );
+    refuses(&format!("ca_file = \"nowhere.pem\"\n{usual}"), &["error: ca_file: ", "nowhere.pem"]);
+}
+
+#[test]
+fn a_hint_names_the_variable_and_the_setting_of_the_server_that_did_not_answer() {
+    let (home, server) = (Home::new(), Server::answering([Answer::error(401, "who are you?")]));
+    let page = Server::answering([Answer::body(200, "text/html", "<html>hello</html>")]);
+    let (url, table) = (server.url(), "[models.h]\nprovider = \"anthropic\"\n");
+    let config = |more: &str| format!("max_tries = 1\n{table}base_url = {url:?}\n{more}");
+    for (config, args, hint) in [
+        (
+            String::new(),
+            vec!["--provider", "anthropic", "--model", "m"],
+            "the key in ANTHROPIC_API_KEY, or name",
+        ),
+        ("api_key_env = \"MY_KEY\"\n".to_owned(), vec!["--model", "m"], "the key in MY_KEY, or name"),
+        (config("api_key_env = \"H_KEY\"\n"), vec!["--model", "h"], "hint: check the key in H_KEY; "),
+        (config(""), vec!["--model", "h"], "the variable of its key in `api_key_env` of [models.h]; "),
+    ] {
+        home.write("c.toml", &config);
+        let mut run = home.program();
+        run.args(["run", "--config", "c.toml"]).args(&args);
+        if args.last() != Some(&"h") {
+            run.args(["--base-url", &url]);
+        }
+        run.envs([("MY_KEY", "key-0123456"), ("H_KEY", "key-0123456"), ("ANTHROPIC_API_KEY", "key-0123456")]);
+        check(run.arg(SUM), "", 3).complains(&[hint]);
+    }
+    home.write("c.toml", &format!("max_tries = 1\n{table}base_url = {:?}\n", page.url()));
+    home.check(&["run", "--config", "c.toml", "--model", "h", SUM], 3)
+        .complains(&["`base_url` of [models.h] is a server of Anthropic's Messages"]);
 }
 
 #[test]
@@ -231,4 +276,8 @@ fn models_and_tools_go_through_the_proxy_of_the_settings() {
     );
     let said = home.check(&["run", "--config", "c.toml", SUM], 2);
     assert!(!said.stderr.contains("hunter2"), "{}", said.stderr);
+    said.complains(&[
+        "proxy: expected the address of a proxy",
+        "a user name, which belongs into HTTPS_PROXY",
+    ]);
 }

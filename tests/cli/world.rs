@@ -125,8 +125,23 @@ fn server_that_cannot_be_reached_as_it_is_set_up_is_said_at_once() {
     let said = behind(format!("http://127.0.0.1:{}", port.number()));
     assert!(!said.complains(&[&place, "refused"]).stderr.contains("tried"));
     let args = ["run", "--base-url", "https://127.0.0.1:1/v1", "--model", "m", SUM];
-    let said = check(home.program().env("SSL_CERT_FILE", "/없다.pem").args(args), "", 3);
-    assert!(!said.complains(&["SSL_CERT_FILE: /없다.pem: "]).stderr.contains("tried"));
+    check(home.program().env("SSL_CERT_FILE", "/없다.pem").args(args), "", 2)
+        .complains(&["error: SSL_CERT_FILE: /없다.pem: "]);
+    // A proxy that does not read is never passed over.
+    for name in ["HTTP_PROXY", "https_proxy", "ALL_PROXY"] {
+        for address in [
+            "ftp://p.example:1",
+            "한글",
+            "::bad::",
+            "http://p.example:99999",
+            "socks5://p.example",
+            "http://a b:hunter2@c",
+        ] {
+            let said = check(home.program().env(name, address).args(args), "", 2);
+            said.complains(&[&format!("error: {name}: expected the address of a proxy")]);
+            assert!(!said.stderr.contains("hunter2"), "{}", said.stderr);
+        }
+    }
 }
 
 #[test]

@@ -136,6 +136,8 @@ fn server_is_asked_again_after_the_delay_that_it_asks_for() {
 #[test]
 fn server_that_asks_for_too_long_a_wait_is_left_alone() {
     check_error(vec![answer(429, "").header("retry-after", "3600")], 1, "http", "asks to wait 3600 s");
+    let endless = answer(429, "").header("retry-after", "1e308");
+    check_error(vec![endless], 1, "http", "asks to wait 31536000 s");
     let server = Server::answering([answer(503, "").header("retry-after", "10")]);
     let (search, waits) = search(&server.url());
     assert_eq!(ask(&search, Duration::from_secs(5)).unwrap_err().kind.to_string(), "http");

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use planwright::machine::FailureClass;
+use planwright::machine::{FailureClass, ModelReply};
 use planwright::ports::{Cause, ModelError};
 use serde_json::Value;
 
@@ -22,7 +22,12 @@ pub enum Expected {
 pub type Call = (String, Value);
 
 /// Checks every recorded body of a protocol, against what `expect` makes of status, body and whether it is a stream.
-pub fn check_recorded<M: Client>(api: &str, expect: impl Fn(u16, &str, bool) -> Expected) {
+/// `go_on` is given each reply.
+pub fn check_recorded<M: Client>(
+    api: &str,
+    expect: impl Fn(u16, &str, bool) -> Expected,
+    go_on: impl Fn(&ModelReply),
+) {
     let folder = std::env::var_os("PLANWRIGHT_RESPONSES").expect("PLANWRIGHT_RESPONSES names a folder");
     let folder = Path::new(&folder);
     let index = std::fs::read_to_string(folder.join("INDEX.jsonl")).expect("the folder holds an INDEX.jsonl");
@@ -34,7 +39,9 @@ pub fn check_recorded<M: Client>(api: &str, expect: impl Fn(u16, &str, bool) -> 
         let status = u16::try_from(entry["status"].as_u64().expect("a status")).expect("a status is short");
         let streams = entry["stream"] == true;
         let expected = expect(status, &String::from_utf8_lossy(&body), streams);
-        let found = ask::<M>(&entry, status, body, streams);
+        let outcome = ask::<M>(&entry, status, body, streams);
+        outcome.iter().for_each(&go_on);
+        let found = describe(outcome);
         if let Expected::Reply(_, found) = &found {
             (replies, calls) = (replies + 1, calls + found.len());
         }
@@ -47,21 +54,28 @@ pub fn check_recorded<M: Client>(api: &str, expect: impl Fn(u16, &str, bool) -> 
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn ask<M: Client>(entry: &Value, status: u16, body: Vec<u8>, streams: bool) -> Expected {
+fn ask<M: Client>(
+    entry: &Value,
+    status: u16,
+    body: Vec<u8>,
+    streams: bool,
+) -> Result<ModelReply, ModelError> {
     let mut answer = Answer::body(status, "", body);
     for (name, value) in entry["headers"].as_object().into_iter().flatten() {
         answer = answer.header(name, value.as_str().unwrap_or_default());
     }
     let asker = Asker::<M>::answering([answer]);
-    let outcome = if streams {
-        let (pieces, outcome) = asker.stream();
-        if let Ok(reply) = &outcome {
-            assert_eq!(pieces.concat(), reply.text);
-        }
-        outcome
-    } else {
-        asker.ask()
-    };
+    if !streams {
+        return asker.ask();
+    }
+    let (pieces, outcome) = asker.stream();
+    if let Ok(reply) = &outcome {
+        assert_eq!(pieces.concat(), reply.text);
+    }
+    outcome
+}
+
+fn describe(outcome: Result<ModelReply, ModelError>) -> Expected {
     match outcome {
         Ok(reply) => {
             let calls = reply.tool_calls.into_iter().map(|call| {

@@ -8,6 +8,7 @@ use strsim::jaro;
 use crate::config::is_spec_file;
 use crate::error::{Error, Result, read_text};
 use crate::models::open_model;
+use crate::servers::Server;
 use crate::settings::Settings;
 use crate::store::flag;
 use crate::toolbox::open_tools;
@@ -65,6 +66,8 @@ pub struct PreparedAgent {
     pub flags: String,
     /// Whether a folder of documents, or one document, was named.
     pub(crate) has_documents: bool,
+    /// The servers of models that may be asked.
+    pub(crate) servers: Vec<Server>,
 }
 
 impl AgentChoice {
@@ -158,7 +161,8 @@ impl PreparedAgent {
         let agent = builder.build().map_err(Error::at(&name))?;
         let (currency, flags) = (settings.file.currency.clone(), settings.typed.flags());
         let has_documents = settings.file.docs.is_some();
-        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags, has_documents })
+        let servers = settings.server.iter().chain(settings.named.values()).cloned().collect();
+        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags, has_documents, servers })
     }
 
     /// Builds an agent that only replays a recording, which the screen calls `model`.
@@ -170,8 +174,8 @@ impl PreparedAgent {
         let agent = Agent::builder(spec).build().map_err(Error::at(name))?;
         let (outline, warnings, notes) = (Vec::new(), Vec::new(), Vec::new());
         let (model, flags) = (model.to_owned(), String::new());
-        let (currency, has_documents) = (None, false);
-        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags, has_documents })
+        let (currency, has_documents, servers) = (None, false, Vec::new());
+        Ok(PreparedAgent { agent, model, currency, outline, warnings, notes, flags, has_documents, servers })
     }
 
     /// Builds the agent that goes on with a run: under the rules that it began with, or those of the agent `spec`.

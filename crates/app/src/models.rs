@@ -14,7 +14,7 @@ use crate::servers::Server;
 use crate::settings::Settings;
 use planwright::driver::Cached;
 use planwright::machine::ModelReply;
-use planwright::ports::{Model, ModelError, ModelServer, RetrySink, Secret, TokenSink};
+use planwright::ports::{Cause, Model, ModelError, ModelServer, RetrySink, Secret, TokenSink, Unanswered};
 use planwright::prompt::ModelRequest;
 use planwright::spec::{Digest, RequestFrame, RoleName};
 use planwright_http::{Anthropic, Fallback, ModelConfig, OpenAi, Responses, Retry, show_address};
@@ -85,9 +85,11 @@ fn open_one(
         ..usual
     };
     let refused = |error| match error {
-        ModelError::Unanswered(refused) => {
-            Error::unusable(format!("the model's server: {}", refused.message))
+        // What is wrong with the way there names its own setting.
+        ModelError::Unanswered(Unanswered { cause: Cause::Connection, message, .. }) => {
+            Error::unusable(message)
         }
+        ModelError::Unanswered(refused) => Error::at(server.place())(refused.message),
         other => Error::unusable(other),
     };
     let model: Arc<dyn Model> = match server.provider {

@@ -40,6 +40,15 @@ impl Provider {
         }
     }
 
+    /// What its servers are called.
+    pub(crate) fn describe_servers(self) -> &'static str {
+        match self {
+            Provider::OpenAi => "an OpenAI-compatible server",
+            Provider::Anthropic => "a server of Anthropic's Messages",
+            Provider::Responses => "a server of OpenAI's Responses",
+        }
+    }
+
     /// The variables that usually hold keys.
     pub(crate) const KEYS: [&'static str; 2] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 }

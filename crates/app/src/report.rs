@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::agent::PreparedAgent;
 use crate::error::{Class, Error};
 use crate::pending::{Pending, RunLocation};
+use crate::servers::Server;
 use crate::steps::{report_text, step_json};
 use crate::store::{StoredThread, shell_word};
 use planwright::contract::sanitize;
@@ -14,6 +15,7 @@ use planwright::driver::{Interrupted, Run, Stopped};
 use planwright::journal::{Drift, Fixture, Outcome};
 use planwright::machine::{EffectId, ErrorCode, RunError, State, Usage};
 use planwright::ports::Cause;
+use planwright_http::show_address;
 
 /// A run as it was asked for.
 #[derive(Clone, Copy)]
@@ -285,20 +287,20 @@ impl RunInfo<'_> {
         });
         let advice = match interrupted.cause.cause {
             Cause::Authentication if interrupted.cause.message.contains("407") => {
-                "check the name and password of the proxy in HTTPS_PROXY or HTTP_PROXY; "
+                "check the name and password of the proxy in HTTPS_PROXY or HTTP_PROXY; ".to_owned()
             }
-            Cause::Authentication => {
-                "check the key in OPENAI_API_KEY, or the variable that --api-key-env names; "
+            Cause::Quota => "check the account's quota and credit; ".to_owned(),
+            Cause::Timeout => {
+                "call_timeout_seconds in the configuration file gives it more time; ".to_owned()
             }
-            Cause::Quota => "check the account's quota and credit; ",
-            Cause::NotFound => "check --base-url (it usually ends in /v1) and --model; ",
-            Cause::Connection => {
-                "check that the server runs, --base-url is its address and `ca_file` holds its certificate if that is \
-                 your own; "
+            cause => {
+                // The message begins with the address that was asked; of several that were, the last one counts.
+                let message = &interrupted.cause.message;
+                let place =
+                    |server: &&Server| message.rfind(&format!("{}: ", show_address(&server.base_url)));
+                let servers = self.prepared.servers.iter().rev().filter(|server| place(server).is_some());
+                servers.max_by_key(place).map(|server| server.advise(cause)).unwrap_or_default()
             }
-            Cause::Timeout => "call_timeout_seconds in the configuration file gives it more time; ",
-            Cause::BadResponse => "check that --base-url is an OpenAI-compatible server; ",
-            _ => "",
         };
         let class = match interrupted.cause.cause {
             Cause::Stopped => Class::Cancelled,

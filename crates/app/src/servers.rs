@@ -9,7 +9,7 @@ use crate::config::{ConfigFile, key_from, variable};
 use crate::error::{Error, Result};
 use crate::overrides::Overrides;
 use crate::provider::{ModelTable, Provider};
-use planwright::ports::Secret;
+use planwright::ports::{Cause, Secret};
 use planwright_http::{StructuredOutput, show_address};
 
 /// A model behind a server.
@@ -17,15 +17,67 @@ use planwright_http::{StructuredOutput, show_address};
 pub(crate) struct Server {
     /// What it is called on record.
     pub name: String,
+    /// Whether a table of `[models]` has this name.
+    pub has_table: bool,
     pub provider: Provider,
     pub base_url: String,
     pub model: String,
     pub key: Option<Secret>,
+    /// The variable that the key comes from, or would.
+    pub key_variable: Option<String>,
     pub headers: Vec<(String, Secret)>,
     pub structured_output: Option<StructuredOutput>,
     pub request: Map<String, Value>,
     pub max_tries: Option<NonZeroU32>,
     pub fallback: Vec<String>,
+}
+
+impl Server {
+    /// What a user knows it by.
+    pub fn place(&self) -> String {
+        if self.has_table { format!("[models.{}]", self.name) } else { "the model's server".to_owned() }
+    }
+
+    /// What to look at where it did not answer for this cause.
+    pub fn advise(&self, cause: Cause) -> String {
+        let table = self.has_table.then(|| self.place());
+        let (address, model) = match &table {
+            Some(table) => (format!("`base_url` of {table}"), "its `model`"),
+            None => ("--base-url".to_owned(), "--model"),
+        };
+        match (cause, &self.key_variable, table) {
+            (Cause::Authentication, Some(variable), Some(_)) => format!("check the key in {variable}; "),
+            (Cause::Authentication, Some(variable), None) => {
+                format!("check the key in {variable}, or name another variable with --api-key-env; ")
+            }
+            (Cause::Authentication, None, table) => {
+                format!("name the variable of its key in `api_key_env` of {}; ", table.unwrap_or_default())
+            }
+            (Cause::NotFound, ..) => format!("check {address} (it usually ends in /v1) and {model}; "),
+            (Cause::Connection, ..) => format!(
+                "check that the server runs, {address} is its address and `ca_file` holds its certificate if that is \
+                 your own; "
+            ),
+            (Cause::BadResponse, ..) => {
+                format!("check that {address} is {}; ", self.provider.describe_servers())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Checks the members that its requests are given.
+    fn check_request(self) -> Result<Self> {
+        let place =
+            if self.has_table { format!("[models.{}.request]", self.name) } else { "[request]".into() };
+        match ["model", "stream"].into_iter().find(|name| self.request.contains_key(*name)) {
+            Some(name) => {
+                let problem = format!("{place}: expected no `{name}`, which each request has already");
+                let hint = "the setting `model` names the model, and words are streamed where they are shown";
+                Err(Error::unusable(problem).hint(hint))
+            }
+            None => Ok(self),
+        }
+    }
 }
 
 /// The further headers of a server, by the variables that hold their values.
@@ -61,9 +113,12 @@ pub(crate) fn open_named(file: &ConfigFile) -> Result<BTreeMap<String, Server>> 
             (Some(url), None) => (Some(url.clone()), None),
             (None, None) => find_usual(name, provider, file)?,
         };
+        let usual = table.base_url.is_none().then(|| provider.variables().1.to_owned());
         let server = Server {
             name: name.clone(),
+            has_table: true,
             provider,
+            key_variable: table.api_key_env.clone().or(usual),
             base_url: base_url.unwrap_or_else(|| provider.base_url().to_owned()),
             model: table.model.clone().unwrap_or_else(|| name.clone()),
             key,
@@ -73,7 +128,7 @@ pub(crate) fn open_named(file: &ConfigFile) -> Result<BTreeMap<String, Server>> 
             max_tries: table.max_tries,
             fallback: table.fallback.clone(),
         };
-        Ok((name.clone(), server))
+        Ok((name.clone(), server.check_request()?))
     };
     let tables = file.models.iter();
     let named: BTreeMap<String, Server> = tables.map(open).collect::<Result<_>>()?;
@@ -137,7 +192,9 @@ pub(crate) fn choose_server(
     })?;
     let server = Server {
         name: model.clone(),
+        has_table: false,
         provider,
+        key_variable: args.api_key_env.clone().or(file.api_key_env.clone()).or(Some(key.to_owned())),
         base_url: base_url.unwrap_or_else(|| usual.to_owned()),
         model,
         key: found,
@@ -147,5 +204,5 @@ pub(crate) fn choose_server(
         max_tries: file.max_tries,
         fallback: file.fallback.clone(),
     };
-    Ok(Some(server))
+    server.check_request().map(Some)
 }

@@ -117,12 +117,12 @@ fn open_docs(settings: &Settings, warnings: &mut Vec<String>) -> Result<Docs> {
 fn open_wiki(settings: &Settings) -> Result<MediaWiki> {
     let opened = settings.file.wiki_url.as_deref().map_or_else(|| Ok(MediaWiki::default()), MediaWiki::at);
     let opened = opened.map_err(refused("wiki_url"))?;
-    opened.through(&settings.file.network()).map_err(refused("ca_file or proxy"))
+    opened.through(&settings.file.network()).map_err(Error::unusable)
 }
 
 fn open_search(settings: &Settings, key: &Secret) -> Result<Search> {
     let search = Search::new(key.clone()).map_err(refused("search_key_env"))?;
-    let search = search.through(&settings.file.network()).map_err(refused("ca_file or proxy"))?;
+    let search = search.through(&settings.file.network()).map_err(Error::unusable)?;
     match &settings.file.search_url {
         Some(url) => search.at(url).map_err(refused("search_url")),
         None => Ok(search),
@@ -146,7 +146,7 @@ fn open_contract(settings: &Settings) -> Result<ContractTools> {
         for (name, value) in &server.headers {
             client = client.header(name, value).map_err(refused("[embeddings]"))?;
         }
-        let client = client.through(&settings.file.network()).map_err(refused("ca_file or proxy"))?;
+        let client = client.through(&settings.file.network()).map_err(Error::unusable)?;
         Ok(Arc::new(client))
     };
     let embedder = settings.embeddings.as_ref().map(open_embedder).transpose()?;

@@ -10,7 +10,7 @@ use super::*;
 
 /// What a request consists of, in the order in which a server keeps it: tools, instructions and the blocks of its
 /// messages. The marks are told apart: which blocks have one.
-fn blocks(body: &Value) -> (Vec<String>, Vec<usize>) {
+pub(super) fn blocks(body: &Value) -> (Vec<String>, Vec<usize>) {
     let (mut blocks, mut marks) = (vec![body["tools"].to_string()], Vec::new());
     let messages = body["messages"].as_array().unwrap().iter();
     let said = messages.flat_map(|message| {
@@ -28,7 +28,7 @@ fn blocks(body: &Value) -> (Vec<String>, Vec<usize>) {
 }
 
 /// The last mark of a request up to which the next one is equal to it, byte by byte.
-fn find_kept(earlier: &Value, later: &Value) -> usize {
+pub(super) fn find_kept(earlier: &Value, later: &Value) -> usize {
     let ((before, marks), (after, _)) = (blocks(earlier), blocks(later));
     assert!(marks.len() <= 4, "a server takes four marks");
     let same = before.iter().zip(&after).take_while(|(one, other)| one == other).count();

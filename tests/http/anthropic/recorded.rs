@@ -2,17 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use planwright::machine::FailureClass;
+use planwright::machine::{FailureClass, ModelReply};
 use planwright::ports::Cause;
 use planwright_http::Anthropic;
 use serde_json::Value;
 
 use super::super::recorded::{Expected, check_recorded, values};
+use super::caching::{blocks, find_kept};
+use super::{Asker, Message, Server, asks, call, native, result, words};
 
 #[test]
 #[ignore = "PLANWRIGHT_RESPONSES names a folder of recorded responses"]
 fn recorded_messages_of_real_servers_are_read_as_they_were_meant() {
-    check_recorded::<Anthropic>("anthropic-messages", expect);
+    check_recorded::<Anthropic>("anthropic-messages", expect, check_next_round);
+}
+
+/// The request of the next round, with the reply and its thoughts in it, begins with the bytes of the one before.
+fn check_next_round(reply: &ModelReply) {
+    let server = Server::answering([words("a")]);
+    let (asker, mut rounds) = (Asker::of(&server), Vec::new());
+    let read = |arguments: &str| serde_json::from_str(arguments).unwrap();
+    for nth in 0..3 {
+        asker.ask_with(&native(rounds.clone())).unwrap();
+        let ids = (0..reply.tool_calls.len()).map(|at| format!("call_{nth}{at}"));
+        let calls = reply.tool_calls.iter().zip(ids.clone());
+        let calls = calls.map(|(made, id)| call(&id, &made.name, read(&made.arguments))).collect();
+        rounds.push(asks(&reply.text, calls, reply.reasoning.clone()));
+        rounds.extend(ids.map(|id| result(&id, "x")));
+        rounds.push(Message::User { content: format!("{nth}") });
+    }
+    let bodies: Vec<Value> = server.seen().iter().map(|seen| seen.json()).collect();
+    for pair in bodies.windows(2) {
+        assert_eq!(find_kept(&pair[0], &pair[1]) + 1, blocks(&pair[0]).0.len(), "{reply:?}");
+    }
 }
 
 fn expect(status: u16, body: &str, streams: bool) -> Expected {

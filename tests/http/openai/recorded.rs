@@ -12,7 +12,7 @@ use super::super::recorded::{Expected, check_recorded, values};
 #[test]
 #[ignore = "PLANWRIGHT_RESPONSES names a folder of recorded responses"]
 fn recorded_responses_of_real_servers_are_read_as_they_were_meant() {
-    check_recorded::<OpenAi>("chat-completions", expect);
+    check_recorded::<OpenAi>("chat-completions", expect, |_| {});
 }
 
 fn expect(status: u16, body: &str, streams: bool) -> Expected {

@@ -139,10 +139,14 @@ impl Client {
         Ok(())
     }
 
-    /// Gets to its server this way.
+    /// Gets to its server this way. A problem names its setting or its variable.
     pub(crate) fn go_through(&mut self, network: &Network) -> Result<(), String> {
-        if let Some(file) = &network.ca_file {
-            (self.roots, self.certificates) = (read_certificates(file)?, Ok(()));
+        match &network.ca_file {
+            Some(file) => {
+                let roots = read_certificates(file).map_err(|problem| format!("ca_file: {problem}"))?;
+                (self.roots, self.certificates) = (roots, Ok(()));
+            }
+            None => self.certificates.clone()?,
         }
         self.idle_timeout = network.idle_timeout.unwrap_or(self.idle_timeout);
         self.agent = open_agent(self.roots.clone(), network.open_proxy()?);

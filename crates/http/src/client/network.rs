@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Proxy};
+use ureq::{Agent, Proxy, ProxyProtocol};
 
-use super::address::{parse_address, show_address};
+use super::address::show_address;
 
 /// How a client gets to its server, in place of what the environment says.
 #[derive(Clone, Default)]
 pub struct Network {
     /// A file of certificates in PEM to trust instead of the usual ones. `SSL_CERT_FILE` names one for every client.
     pub ca_file: Option<PathBuf>,
-    /// The address of a proxy, without a password: `http://proxy.example:3128`. `HTTPS_PROXY` and `HTTP_PROXY` name
-    /// those for every client, `NO_PROXY` what is reached without. This machine always is.
+    /// The address of a proxy, without a password: `http://proxy.example:3128`. `ALL_PROXY`, else `HTTPS_PROXY`, else
+    /// `HTTP_PROXY` names the one for every client, `NO_PROXY` what is reached without. This machine always is.
     pub proxy: Option<String>,
     /// The longest time between two pieces of what a tool is answered. Default: ten seconds. Models have one of
     /// their own.
@@ -31,14 +31,50 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
+    /// The proxy that is named here. Without one, that of the environment holds, all of whose variables must read: what
+    /// does not would be passed over without a word.
     pub(super) fn open_proxy(&self) -> Result<Option<Proxy>, String> {
-        let open = |address: &String| {
-            // A user name or a password in it is refused, and not shown.
-            parse_address(address)?;
-            Proxy::new(address.trim())
-                .map_err(|error| format!("the proxy {}: {error}", show_address(address)))
-        };
-        self.proxy.as_ref().map(open).transpose()
+        if let Some(address) = &self.proxy {
+            let found = "one with a user name, which belongs into HTTPS_PROXY";
+            return match address.contains('@') {
+                true => Err(refuse_proxy("proxy", found)),
+                false => parse_proxy("proxy", address.trim()).map(Some),
+            };
+        }
+        for name in PROXIES {
+            let value = std::env::var_os(name).filter(|value| !value.to_string_lossy().trim().is_empty());
+            if let Some(value) = value {
+                parse_proxy(name, value.to_str().unwrap_or_default())?;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The variables that name a proxy.
+const PROXIES: [&str; 6] =
+    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+
+fn refuse_proxy(place: &str, found: &str) -> String {
+    format!("{place}: expected the address of a proxy such as \"http://proxy.example:3128\", found {found}")
+}
+
+/// Parses the address of a proxy. An error shows none that may hold a password.
+fn parse_proxy(place: &str, address: &str) -> Result<Proxy, String> {
+    let unreadable = || {
+        let shown = format!("{:?}", show_address(address));
+        refuse_proxy(place, if address.contains('@') { "one that does not read" } else { &shown })
+    };
+    let proxy = Proxy::new(address).map_err(|_| unreadable())?;
+    let authority = proxy.uri().authority().ok_or_else(unreadable)?;
+    // A port that is none would be the usual one.
+    let is_plain = authority.as_str().rsplit('@').next() == Some(authority.host());
+    if authority.port_u16().is_none() && !is_plain {
+        return Err(unreadable());
+    }
+    match proxy.protocol() {
+        ProxyProtocol::Http | ProxyProtocol::Https => Ok(proxy),
+        protocol => Err(refuse_proxy(place, &format!("{protocol}, which is not spoken here"))),
     }
 }
 

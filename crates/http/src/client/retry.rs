@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use planwright::ports::Cause;
 use ureq::http::HeaderMap;
 
+use super::MAX_TIME;
 use super::error::AttemptError;
 
 /// How often a wait looks whether it is to end.
@@ -150,5 +151,7 @@ pub(super) fn parse_retry_after(headers: &HeaderMap, now: SystemTime) -> Option<
     let date =
         |text: &str| Some(httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default());
     let millis = text("retry-after-ms").and_then(seconds).map(|delay| delay / 1000);
-    millis.or_else(|| text("retry-after").and_then(|asked| seconds(asked).or_else(|| date(asked))))
+    let asked =
+        millis.or_else(|| text("retry-after").and_then(|asked| seconds(asked).or_else(|| date(asked))));
+    asked.map(|delay| delay.min(MAX_TIME))
 }
