@@ -287,7 +287,8 @@ impl RunInfo<'_> {
         });
         let advice = match interrupted.cause.cause {
             Cause::Authentication if interrupted.cause.message.contains("407") => {
-                "check the name and password of the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; ".to_owned()
+                "check the name and password of the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; "
+                    .to_owned()
             }
             Cause::Quota => "check the account's quota and credit; ".to_owned(),
             Cause::Timeout => {

@@ -35,6 +35,7 @@ use ureq::{Agent, AsSendBody, Body, Proxy};
 
 use self::error::Bounds;
 use self::network::{find_roots, open_agent, read_certificates};
+use self::retry::MAX_TIME;
 use planwright::contract::excerpt;
 use planwright::driver::redact;
 use planwright::ports::{Cause, Secret, ToolCall, ToolError};
@@ -66,9 +67,6 @@ pub struct Client {
     /// Largest response that is read, in bytes after decompression.
     pub(crate) max_response_bytes: usize,
 }
-
-/// The longest that a request is given: what is longer than any clock counts is as good as that.
-const MAX_TIME: Duration = Duration::from_secs(365 * 86_400);
 
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {

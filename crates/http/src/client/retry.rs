@@ -10,9 +10,10 @@ use std::time::{Duration, Instant, SystemTime};
 use planwright::ports::Cause;
 use ureq::http::HeaderMap;
 
-use super::MAX_TIME;
 use super::error::AttemptError;
 
+/// The longest that a request is given, or a wait told: what is longer than any clock counts is as good as that.
+pub(super) const MAX_TIME: Duration = Duration::from_secs(365 * 86_400);
 /// How often a wait looks whether it is to end.
 const SLICE: Duration = Duration::from_millis(20);
 
