@@ -32,13 +32,17 @@ impl Tool for Returns {
     }
 }
 
-/// A person who allows whatever they are asked.
+/// A person who allows whatever they are asked, and takes the first of what they are offered.
 struct Allows(Log);
 
 impl Human for Allows {
     fn ask(&self, question: &Question<'_>) -> Option<HumanAnswer> {
         self.0.lock().unwrap().extend(question.text.lines().map(|line| format!("asked: {line}")));
-        Some(HumanAnswer::Approve)
+        let offered = question.text.lines().find_map(|line| line.strip_prefix("- "));
+        Some(match offered.filter(|_| !question.text.starts_with("Please approve")) {
+            Some(first) => HumanAnswer::respond(first),
+            None => HumanAnswer::Approve,
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use planwright::machine::explore;
 use planwright::spec::Spec;
 use serde_json::{Value, json};
 
-use crate::promise::{Say, Told, approve, edit_input, found, plan, reject, spec, text, verdict};
+use crate::promise::{Say, Told, approve, broken, edit_input, found, plan, reject, spec, text, verdict};
 
 /// Mails with an id of the system, an address that anyone wrote and a text; a write with a target, a value and a
 /// content; a read that leaves for where its argument says.
@@ -157,6 +157,24 @@ fn the_output_of_an_agent_is_a_models_word_once_something_untrusted_was_read() {
         Told::run(spec, [plan(steps), found("2"), text("a sum")]).waits().join(" ")
     };
     assert_eq!((with("calc"), with("find")), ("step.1.3.1".to_owned(), "permit.1.3".to_owned()));
+}
+
+#[test]
+fn a_name_in_a_reference_that_is_given_to_another_step_has_no_authority() {
+    let planned = |name: &str, asked: &str| {
+        let body = json!({"$from": name, "take": "/0/title"});
+        plan(json!([
+            {"id": name, "tool": "mails", "input": asked},
+            {"tool": "find", "input": "x"},
+            {"tool": "mail", "input": {"to": "bob@x.org", "body": body}},
+        ]))
+    };
+    let policy = "on_step_failure = 'replan'\n[limits]\nmax_replans = 1";
+    for (name, asked, denied) in [("n", "all", 0), ("m", "other", 1)] {
+        let mut told = Told::run(mailing(policy), [planned("m", "all"), inbox(), broken()]);
+        told.tell([planned(name, asked), inbox(), found("X")]);
+        assert_eq!(told.lines("DENIED").len(), denied, "{name} is {asked}");
+    }
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod intake;
 mod invariants;
 mod json_schema;
 mod limits_spend;
+mod mutants;
 mod nested_agents;
 mod one_reply;
 mod orchestration;
