@@ -21,15 +21,14 @@ fn full_disk_is_named_nothing_is_half_written_and_the_store_goes_on_when_there_i
         let thread = id(&format!("가득 {nth}"));
         let lease = claim(&store, &thread);
         let whole = records(&thread, 0, 40);
-        match store.append(&lease, 0, 0, whole.clone(), None) {
-            Ok(()) => {
-                store.release(lease).unwrap();
-                Ok(())
-            }
-            Err(error) => Err((lease, whole, error)),
+        let error = store.append(&lease, 0, 0, whole.clone(), None).err();
+        if error.is_none() {
+            store.release(lease).unwrap();
+            return None;
         }
+        error.map(|error| (lease, whole, error))
     };
-    let (lease, whole, error) = (0..1_000).find_map(|nth| fill(nth).err()).expect("a megabyte is soon full");
+    let (lease, whole, error) = (0..1_000).find_map(fill).expect("a megabyte is soon full");
     assert!(error.to_string().contains("no space left; nothing was written"), "{error}");
     refused::<()>(Err(error), Io);
     let thread = lease.thread().clone();

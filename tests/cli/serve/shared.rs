@@ -180,10 +180,10 @@ fn rolling_restart_under_load_loses_no_turn_that_was_answered_and_makes_none_twi
             })
         };
         let clients: Vec<_> = (0..12).map(client).collect();
-        for nth in 0..services.len() {
-            assert_eq!(services[nth].signal("-TERM"), Some(0));
-            services[nth] = offline(&home, &store);
-            known.lock().unwrap()[nth].clone_from(&services[nth].address);
+        for (nth, service) in services.iter_mut().enumerate() {
+            assert_eq!(service.signal("-TERM"), Some(0));
+            *service = offline(&home, &store);
+            known.lock().unwrap()[nth].clone_from(&service.address);
         }
         is_over.store(true, Ordering::SeqCst);
         clients.into_iter().map(|client| client.join().unwrap()).collect()
