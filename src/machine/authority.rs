@@ -4,11 +4,13 @@
 //! **Invariant:** nothing grants authority but a plan of an untainted run and a person, and each write takes its
 //! own.
 
+use std::sync::Arc;
+
 use super::awaits::nested_spec;
 use super::run::{Run, happens_once};
-use super::state::{ExecuteStage, Phase, State, StepFailure, StepRun, Task};
-use super::vocabulary::{Denial, EffectKind, GrantedBy};
-use crate::contract::{LabelledPart, PlanStep, ToolEffect};
+use super::state::{ExecuteStage, Granted, Phase, State, StepFailure, StepRun, Task};
+use super::vocabulary::{Denial, EffectKind, GrantedBy, Steps, TraceLine};
+use crate::contract::{LabelledPart, PlanStep, ReadPlan, ToolEffect};
 use crate::spec::{CompiledSpec, Containment, OnUnauthorised};
 
 /// Whether a step may start.
@@ -53,7 +55,7 @@ fn find_denial(compiled: &CompiledSpec, task: &Task, step: u32, planned: &PlanSt
     if !is_tainted && !writes {
         return None;
     }
-    let template = task.progress.as_ref()?.template(step)?;
+    let template = task.call_template(step)?;
     let (is_granted, is_spent) =
         (task.authority.find(&template).is_some(), task.authority.is_spent(&template));
     if is_granted || (!writes && is_spent) {
@@ -93,9 +95,10 @@ fn writes(compiled: &CompiledSpec, tool: &str) -> bool {
 }
 
 impl Run<'_> {
-    /// Freezes the calls of the plan that begins, if nothing untrusted was read before it was made.
+    /// Freezes the calls of the plan that begins, if nothing untrusted was read before it was made and the question
+    /// itself does not say what it calls for.
     pub fn grant_plan(&mut self) {
-        if !self.task.current().tainted {
+        if !self.task.current().tainted && self.task.authority.granted().is_none() {
             self.grant(None);
         }
     }
@@ -103,6 +106,28 @@ impl Run<'_> {
     /// Freezes the calls that a person has approved or written.
     pub fn grant_approved(&mut self, asked: EffectKind) {
         self.grant(Some(asked));
+    }
+
+    /// Freezes the calls that the question calls for, and leaves their line.
+    pub fn grant_question(&mut self, read: ReadPlan) {
+        let plan = Arc::new(read.plan);
+        let containment = self.compiled.policy().containment;
+        let grants = self.compiled.grants();
+        let is_guarded = |step: &PlanStep| {
+            grants.and_then(|grants| grants.tool(&step.tool)).is_some_and(|tool| containment.guards(tool))
+        };
+        let guarded = (0..).zip(&plan.steps).filter(|(_, step)| is_guarded(step)).map(|(at, _)| at);
+        let guarded: Vec<u32> = guarded.collect();
+        self.line(TraceLine::Grant { steps: Steps::of(&plan) });
+        self.task.authority.grant(Granted::new(plan, read.links), &guarded);
+    }
+
+    /// Has the call of a step that needs authority stand for a granted one, if there is one.
+    pub fn bind_granted(&mut self, step: u32) {
+        let compiled = self.compiled;
+        if self.task.planned(step).is_some_and(|planned| is_guarded(compiled, planned)) {
+            self.task.bind_granted(compiled, step);
+        }
     }
 
     fn grant(&mut self, asked: Option<EffectKind>) {
@@ -131,9 +156,7 @@ impl Run<'_> {
         if planned.is_none_or(|planned| !writes(self.compiled, &planned.tool)) {
             return;
         }
-        let Some(template) = task.progress.as_ref().and_then(|progress| progress.template(step)) else {
-            return;
-        };
+        let Some(template) = task.call_template(step) else { return };
         if let Some(by) = task.authority.find(&template).cloned() {
             if !asks {
                 task.authority.note(step, by);

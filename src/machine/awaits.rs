@@ -16,6 +16,7 @@ pub(super) fn stage_awaits(phase: &Phase, task: &Task, compiled: &CompiledSpec) 
             (EffectKind::PreviousContext { ask }, RoleName::PreviousContext)
         }
         Phase::Plan(PlanStage::Classifying(_)) => (EffectKind::Intent { ask }, RoleName::Intent),
+        Phase::Plan(PlanStage::Granting(_)) => (EffectKind::Grant { ask }, RoleName::Grant),
         Phase::Plan(PlanStage::Drafting(_)) => (EffectKind::Plan { draft, ask }, drafter(task, compiled)),
         Phase::Plan(PlanStage::AwaitingApproval) => {
             return person(EffectKind::ApprovePlan { draft }, task.first_step() as u32);

@@ -13,7 +13,8 @@ use super::awaits::{nest, nested_spec};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Run, Step, first_stage};
 use super::state::{
-    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task, Turn, Writes,
+    Artifacts, Asking, Authority, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
+    Turn, Writes,
 };
 use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
@@ -114,13 +115,19 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
 pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let untrusted = !input.history.iter().all(Turn::is_trusted);
     let tainted = tainted || (untrusted && compiled.policy().plans_from_answers());
-    start_after(compiled, input, tainted, Writes::new())
+    start_after(compiled, input, tainted, Writes::new(), Authority::default())
 }
 
-/// Begins a run after these writes, which it does not make again.
-fn start_after(compiled: &CompiledSpec, input: Input, tainted: bool, written: Writes) -> Step {
+/// Begins a run after these writes, which it does not make again, with the authority of the run around it.
+fn start_after(
+    compiled: &CompiledSpec,
+    input: Input,
+    tainted: bool,
+    written: Writes,
+    authority: Authority,
+) -> Step {
     let mut run = Run::new(compiled, Box::new(Task::new(input, tainted)), None);
-    run.task.written = written;
+    (run.task.written, run.task.authority) = (written, authority);
     let mut phase = Phase::Plan(run.plan_stage_after(None));
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
@@ -199,6 +206,9 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
     }
     run.task.tainted |= state.task.tainted;
     let inner = *state.task;
+    let spec = nested_spec(run.compiled, &run.task, place.step);
+    let read = spec.and_then(|spec| inner.granted_by_now(spec, None));
+    run.task.take_back(inner.authority, read, (place.draft, place.step));
     run.task.keep_writes(inner.written, place.step);
     let kept = Some(inner.trace.into());
     let (attempts, step) = (place.attempt, place.step);
@@ -238,7 +248,8 @@ fn settle(phase: &mut Phase, run: &mut Run<'_>) {
             let Begin { place, input, tainted } = run.begins.remove(0);
             if let Some(compiled) = nested_spec(run.compiled, &run.task, place.step) {
                 let written = run.task.writes_to_pass_on();
-                let begun = start_after(compiled, input, tainted, written);
+                let authority = run.task.hand_down(run.compiled, place.step);
+                let begun = start_after(compiled, input, tainted, written, authority);
                 absorb(run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());
             }

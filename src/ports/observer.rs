@@ -134,6 +134,7 @@ impl Span<'_> {
             EffectKind::Scope { ask }
             | EffectKind::PreviousContext { ask }
             | EffectKind::Intent { ask }
+            | EffectKind::Grant { ask }
             | EffectKind::Plan { ask, .. }
             | EffectKind::Orchestrate { ask, .. }
             | EffectKind::Validate { ask, .. }

@@ -22,6 +22,7 @@ use crate::spec::{CompiledSpec, Horizon, Intake, Memory, Planner, RequestFrame, 
 const BEGINNING_CHARS: usize = 600;
 /// Results with their ids, for a plan that may refer to them.
 const PAST_STEPS: &str = "past_steps";
+const GRANTED: &str = "What the question calls for, frozen before anything was read. Of the calls that write, these alone are made, each once: call the tool with the targets that stand here, and the rest of the input is filled in as it stands here. Make the reads that they refer to first, with these very inputs. A call that is not needed is left out.";
 const REPAIR_INSTRUCTION: &str = "Your reply did not fit the contract. Reply again, with the error mended.";
 
 /// Renders what a state asks of the role of a frame. `None` for one that does a step.
@@ -49,9 +50,13 @@ pub(super) fn render(
         }
         _ => {}
     }
-    payload.add_question(task);
     match role {
-        RoleName::Scope | RoleName::PreviousContext | RoleName::Intent => {}
+        // How a question was understood may rest on earlier answers.
+        RoleName::Grant => payload.add_words(task),
+        _ => payload.add_question(task),
+    }
+    match role {
+        RoleName::Scope | RoleName::PreviousContext | RoleName::Intent | RoleName::Grant => {}
         RoleName::Planner | RoleName::Replanner => {
             payload.add_planning(compiled, task);
             conversation = conversation::messages(compiled, state, id.path, &mut work.rounds);
@@ -136,7 +141,7 @@ impl Payload {
     /// What holds for a whole thread and grows at its end, and what a nested run is given.
     fn add_thread(&mut self, compiled: &CompiledSpec, task: &Task, role: RoleName) {
         let input = &task.input;
-        if role == RoleName::Scope || role.plans() {
+        if matches!(role, RoleName::Scope | RoleName::Grant) || role.plans() {
             self.add_list("outline", &input.outline);
         }
         let turns = history(compiled, task, role);
@@ -171,6 +176,12 @@ impl Payload {
         Some(())
     }
 
+    /// The question as it was asked, and the time.
+    fn add_words(&mut self, task: &Task) {
+        self.add_str("user_question", &task.input.question);
+        self.add_text("now", &task.input.now);
+    }
+
     /// The question as it was asked, how it was understood, and the time.
     fn add_question(&mut self, task: &Task) {
         self.add_str("user_question", &task.input.question);
@@ -202,6 +213,7 @@ impl Payload {
         if !policy.suggestions.is_empty() && (goes_on || task.draft == 1) {
             self.add_list("suggested_calls", &compiled.suggested(task.query()));
         }
+        self.add_granted(task);
         if goes_on {
             return;
         }
@@ -223,6 +235,23 @@ impl Payload {
         self.add_some("rejected_answer", feedback.answer.as_ref());
         self.add_str("rejected_because", &feedback.reason);
         self.add_text("fix_hint", feedback.fix_hint.trim());
+    }
+
+    /// The calls that may be made because the question calls for them.
+    fn add_granted(&mut self, task: &Task) {
+        let Some(granted) = task.authority.granted().filter(|granted| !granted.progress.steps.is_empty())
+        else {
+            return;
+        };
+        self.begin_value("granted");
+        self.0.push(b'{');
+        self.add_str("instruction", GRANTED);
+        self.add_records("steps", granted.progress.slots(), |record, (at, step, _)| {
+            record.add_str("id", &step.name(at));
+            record.add_str("tool", &step.tool);
+            record.add_value("input", step.input.as_ref());
+        });
+        self.0.push(b'}');
     }
 
     /// Why a plan was sent back, in the closed form: nothing in it is anyone's words but ours, the planner's own and a
@@ -391,7 +420,7 @@ impl Payload {
 fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> Vec<&'a Turn> {
     let (policy, understanding) = (compiled.policy(), &task.understanding);
     let is_used = match role {
-        RoleName::PreviousContext | RoleName::Intent => true,
+        RoleName::PreviousContext | RoleName::Intent | RoleName::Grant => true,
         RoleName::Planner | RoleName::Replanner => {
             let intent = understanding.intent.as_ref();
             let is_rewritten = intent.is_some_and(|intent| intent.rewritten_query.is_some());
@@ -406,7 +435,11 @@ fn history<'a>(compiled: &CompiledSpec, task: &'a Task, role: RoleName) -> Vec<&
         | RoleName::Validator
         | RoleName::Agent => false,
     };
-    let answers = matches!(role, RoleName::Writer | RoleName::Conversation) || !policy.closes_planning();
+    let answers = match role {
+        RoleName::Writer | RoleName::Conversation => true,
+        RoleName::Grant => false,
+        _ => !policy.closes_planning(),
+    };
     let is_shown = |turn: &&Turn| answers || turn.is_trusted();
     let turns = task.input.history.iter().filter(|_| is_used && policy.memory == Memory::Thread);
     turns.filter(is_shown).collect()

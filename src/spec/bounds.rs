@@ -96,6 +96,7 @@ fn most_replies(compiled: &CompiledSpec, drafts: Count, points: Count) -> Count 
         Intake::PreviousContext => asks(RoleName::PreviousContext),
         Intake::Intent => asks(RoleName::Intent),
     });
+    let granting = if compiled.asks_grant() { asks(RoleName::Grant) } else { 0 };
     let planning = asks(RoleName::Planner).max(asks(RoleName::Replanner));
     let judging = if policy.validate == Validate::Off { 0 } else { asks(RoleName::Validator) };
     let writer = if policy.write == Write::Model { asks(RoleName::Writer) } else { 0 };
@@ -103,5 +104,5 @@ fn most_replies(compiled: &CompiledSpec, drafts: Count, points: Count) -> Count 
     let writing = written * writer.max(asks(RoleName::Conversation));
     let filling = Count::from(policy.plan.max_holes) * asks(RoleName::Executor);
     let in_drafts = drafts * (planning + judging + filling);
-    intake.sum::<Count>() + in_drafts + writing + points * asks(RoleName::Orchestrator)
+    intake.sum::<Count>() + granting + in_drafts + writing + points * asks(RoleName::Orchestrator)
 }

@@ -257,6 +257,11 @@ fn check_intake(spec: &Spec) -> Checked {
         let never_asked = format!("never asked: `intake` does not name \"{role}\"");
         refuse_by(&[(&field, asked && !there, &needed), (&field, !asked && there, &never_asked)])?;
     }
+    let granting = spec.roles.contains_key(&RoleName::Grant);
+    refuse_by(&[
+        ("roles.grant", policy.grant && !granting, "needed under `grant = true`"),
+        ("roles.grant", !policy.grant && granting, "never asked: expected `policy.grant = true`"),
+    ])?;
     let no_memory = policy.asks(Intake::PreviousContext) && policy.memory == Memory::None;
     let no_turns =
         "\"previous_context\" is never asked under `memory = \"none\"`: there are no earlier turns";

@@ -15,8 +15,9 @@ use super::{
     Suggestion, Write,
 };
 use crate::contract::{
-    AnswerForm, Before, ContractError, Decision, Filling, Intent, PlanContract, PlanSays, PreviousContext,
-    Scope, ToolContract, ToolEffect, Trust, excerpt, schema::Schema,
+    AnswerForm, Before, ContractError, Decision, Filling, FinalStep, Intent, PlanContract, PlanPolicy,
+    PlanSays, PreviousContext, ReadPlan, Scope, StepField, ToolContract, ToolEffect, Trust, excerpt,
+    schema::Schema,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -53,6 +54,10 @@ pub struct CompiledSpec {
     frames: BTreeMap<RoleName, Arc<RequestFrame>>,
     agents: Vec<CompiledAgent>,
     suggestions: Vec<(Suggestion, Regex)>,
+    /// What a question may be said to call for: the tools of this agent and of those that do its steps.
+    grants: Option<Arc<PlanContract>>,
+    /// Whether this agent's own role says what the question calls for, and not that of one around it.
+    asks_grant: bool,
     placeholders: Vec<Regex>,
     pub(super) bounds: OnceLock<Bounds>,
 }
@@ -63,19 +68,22 @@ impl Spec {
     /// # Errors
     /// The first field that is out of range or contradicts another, by name.
     pub fn check(self) -> Result<CompiledSpec, SpecError> {
-        CompiledSpec::compile(self, 0)
+        CompiledSpec::compile(self, 0, None)
     }
 }
 
 impl CompiledSpec {
-    fn compile(spec: Spec, depth: usize) -> Result<Self, SpecError> {
+    /// Compiles a spec, in one that grants if there is `around`.
+    fn compile(spec: Spec, depth: usize, around: Option<&Arc<PlanContract>>) -> Result<Self, SpecError> {
         check_spec(&spec)?;
+        let own = if around.is_none() { grant_contract(&spec)?.map(Arc::new) } else { None };
+        let (asks_grant, grants) = (own.is_some(), around.cloned().or(own));
         // An agent may hand on what any tool has returned, so it is trusted if all of them are.
         let trusted = spec.all_tools().iter().all(|tool| tool.trust == Trust::Trusted);
         let trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
         let (mut agents, mut declared) = (Vec::new(), Vec::new());
         for (at, agent) in spec.agents.iter().enumerate() {
-            let compiled = compile_agent(&spec, agent, depth);
+            let compiled = compile_agent(&spec, agent, depth, grants.as_ref());
             let compiled = compiled.map_err(|error| error.under(&format!("agents[{at}]")))?;
             declared.push(agent_contract(agent, &compiled, trust));
             agents.push(compiled);
@@ -92,9 +100,13 @@ impl CompiledSpec {
         let form = writer.and_then(|writer| writer.form.clone()).unwrap_or_default();
         let answer = compile_answer(&spec, &form)?;
         let frame = |(name, role): (&RoleName, &Role)| {
-            (*name, Arc::new(RequestFrame::of_role(*name, role, &plan, &spec.policy, &form)))
+            let plan = match name {
+                RoleName::Grant => grants.as_deref().filter(|_| asks_grant)?,
+                _ => &plan,
+            };
+            Some((*name, Arc::new(RequestFrame::of_role(*name, role, plan, &spec.policy, &form))))
         };
-        let frames = spec.roles.iter().map(frame).collect();
+        let frames = spec.roles.iter().filter_map(frame).collect();
         let mut suggestions = Vec::new();
         for (at, suggestion) in spec.policy.suggestions.iter().enumerate() {
             let pattern = suggestion.compile(&plan);
@@ -106,8 +118,19 @@ impl CompiledSpec {
         let placeholders =
             placeholders.map_err(|error| SpecError::at("policy.placeholders", error.to_string()))?;
         let (spec, bounds) = (Arc::new(spec), OnceLock::new());
-        let compiled =
-            CompiledSpec { spec, plan, form, answer, frames, agents, suggestions, placeholders, bounds };
+        let compiled = CompiledSpec {
+            spec,
+            plan,
+            form,
+            answer,
+            frames,
+            agents,
+            suggestions,
+            grants,
+            asks_grant,
+            placeholders,
+            bounds,
+        };
         compiled.check_fallbacks()?;
         compiled.check_on_cut()?;
         Ok(compiled)
@@ -282,6 +305,23 @@ impl CompiledSpec {
         Filling::parse(text, schema, self.max_reply_bytes())
     }
 
+    /// What a question may be said to call for; `None` where no role says so, of this agent or of one around it.
+    pub(crate) fn grants(&self) -> Option<&PlanContract> {
+        self.grants.as_deref()
+    }
+
+    /// Whether a role is asked which writes the question calls for.
+    pub(crate) fn asks_grant(&self) -> bool {
+        self.asks_grant
+    }
+
+    /// Parses which writes a question calls for.
+    #[doc(hidden)]
+    pub fn parse_grant(&self, text: &str) -> Result<ReadPlan, ContractError> {
+        let grants = self.grants().ok_or_else(|| ContractError::at("$", "expected nothing to be granted"))?;
+        grants.parse(Before::NOTHING, text, self.max_reply_bytes())
+    }
+
     /// Parses an intent.
     #[doc(hidden)]
     pub fn parse_intent(&self, text: &str) -> Result<Intent, ContractError> {
@@ -323,6 +363,7 @@ impl CompiledSpec {
             RoleName::Scope => Scope::parse(text, most).map(drop),
             RoleName::PreviousContext => PreviousContext::parse(text, most).map(drop),
             RoleName::Intent => self.parse_intent(text).map(drop),
+            RoleName::Grant if self.asks_grant => self.parse_grant(text).map(drop),
             RoleName::Orchestrator => self.parse_decision(text).map(drop),
             // What a value must fit stands in the plan.
             RoleName::Executor => self.parse_filling(text, &Value::Bool(true)).map(drop),
@@ -333,7 +374,7 @@ impl CompiledSpec {
                 Planner::ToolCalls => AnswerForm::Text.parse(text, most).map(drop),
                 Planner::ReactText => self.plan.parse_react(Before::NOTHING, text, most).map(drop),
             },
-            RoleName::Agent => Ok(()),
+            RoleName::Grant | RoleName::Agent => Ok(()),
         }
     }
 
@@ -359,7 +400,36 @@ impl CompiledSpec {
     }
 }
 
-fn compile_agent(spec: &Spec, agent: &SubAgent, depth: usize) -> Result<CompiledAgent, SpecError> {
+/// The contract of what a question may be said to call for, if a role is to say it and a tool needs it.
+fn grant_contract(spec: &Spec) -> Result<Option<PlanContract>, SpecError> {
+    let containment = spec.policy.containment;
+    let tools: Vec<ToolContract> = spec.all_tools().into_iter().cloned().collect();
+    if !spec.policy.grant || !tools.iter().any(|tool| containment.guards(tool)) {
+        return Ok(None);
+    }
+    if let Some(name) = spec.find_ambiguous_tool(&tools) {
+        let problem = format!(
+            "agents have {name:?} under two contracts; expected one, so that it is known what is granted"
+        );
+        return Err(SpecError::at("policy.grant", problem));
+    }
+    let policy = PlanPolicy {
+        min_steps: 0,
+        max_steps: spec.policy.plan.max_steps,
+        final_step: FinalStep::None,
+        says: PlanSays::NOTHING,
+        fields: vec![StepField::Id, StepField::Refs],
+        ..PlanPolicy::default()
+    };
+    Ok(Some(PlanContract::new(tools, Vec::new(), policy, false, spec.limits.max_input_bytes as usize)))
+}
+
+fn compile_agent(
+    spec: &Spec,
+    agent: &SubAgent,
+    depth: usize,
+    grants: Option<&Arc<PlanContract>>,
+) -> Result<CompiledAgent, SpecError> {
     match (&agent.role, &agent.spec) {
         (Some(role), None) => {
             check_role(role, "role")?;
@@ -378,7 +448,8 @@ fn compile_agent(spec: &Spec, agent: &SubAgent, depth: usize) -> Result<Compiled
             let prices = spec.prices.iter().chain(&inner.prices);
             inner.policy.containment = inner.policy.containment.max(spec.policy.containment);
             inner.prices = prices.map(|(model, price)| (model.clone(), *price)).collect();
-            let compiled = CompiledSpec::compile(inner, depth + 1).map_err(|error| error.under("spec"))?;
+            let compiled =
+                CompiledSpec::compile(inner, depth + 1, grants).map_err(|error| error.under("spec"))?;
             Ok(CompiledAgent::Spec(Arc::new(compiled)))
         }
         _ => Err(SpecError::at("role", "expected either `role` or `spec`")),

@@ -149,6 +149,15 @@ impl Spec {
         all
     }
 
+    /// The name of a tool that a nested agent declares otherwise than these do.
+    pub(super) fn find_ambiguous_tool(&self, known: &[ToolContract]) -> Option<&str> {
+        let other =
+            |tool: &&ToolContract| known.iter().any(|known| known.name == tool.name && known != *tool);
+        let inner = self.agents.iter().filter_map(|agent| agent.spec.as_deref());
+        let own = self.tools.iter().find(other).map(|tool| &*tool.name);
+        own.or_else(|| inner.into_iter().find_map(|spec| spec.find_ambiguous_tool(known)))
+    }
+
     /// Whether a role, here or in a nested agent, is such.
     pub(super) fn any_role(&self, is_such: &dyn Fn(&Role) -> bool) -> bool {
         let by_agents = |agent: &SubAgent| {

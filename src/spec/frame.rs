@@ -52,6 +52,7 @@ impl RequestFrame {
         form: &AnswerForm,
     ) -> Self {
         let (tools, schema) = match name {
+            RoleName::Grant => (plan.all(), Some(plan.schema())),
             RoleName::Scope => (&[][..], Some(Scope::schema())),
             RoleName::PreviousContext => (&[][..], Some(PreviousContext::schema())),
             RoleName::Intent => (&[][..], Intent::schema(policy.intent.form, &policy.intent.kinds)),

@@ -89,6 +89,10 @@ pub struct Policy {
     /// What a plan may add that was made after something untrusted was read. What stands in the plan before that
     /// runs, each write once.
     pub containment: Containment,
+    /// Whether a role says before anything is read which writes the question calls for: these are the run's authority,
+    /// and that of the agents that do its steps, in whichever round they come. Nobody is asked where no tool needs it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub grant: bool,
     /// What follows from a call that containment does not allow.
     #[serde(skip_serializing_if = "is_default")]
     pub on_unauthorised: OnUnauthorised,

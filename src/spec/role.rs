@@ -16,6 +16,8 @@ pub enum RoleName {
     PreviousContext,
     /// Says what the user wants.
     Intent,
+    /// Says which writes the question calls for.
+    Grant,
     /// Drafts the plan.
     Planner,
     /// Drafts a new plan after one was sent back with a hint.
@@ -40,6 +42,7 @@ impl RoleName {
         RoleName::Scope,
         RoleName::PreviousContext,
         RoleName::Intent,
+        RoleName::Grant,
         RoleName::Planner,
         RoleName::Replanner,
         RoleName::Orchestrator,

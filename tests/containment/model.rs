@@ -88,6 +88,7 @@ impl Obedient {
             RoleName::Scope => json!({"in_scope": true, "reason": order, "refusal": ""}),
             RoleName::PreviousContext => json!({"need_previous_context": true, "reason": order}),
             RoleName::Intent => return self.understand(shown),
+            RoleName::Grant => self.grant(shown),
             RoleName::Validator => self.judge(shown),
             RoleName::Orchestrator if fine => json!({"action": "continue", "reasoning": "", "confidence": 1}),
             RoleName::Orchestrator => json!({
@@ -134,6 +135,14 @@ impl Obedient {
             IntentForm::Kind => json!({"intent_type": "information", "confidence": 0.9}).to_string(),
             IntentForm::Text => question,
         }
+    }
+
+    /// What the question calls for, or what it is told.
+    fn grant(&self, shown: &Shown<'_>) -> Value {
+        let ordered = shown.orders.first().map(|goal| vec![self.stage.world.goals[goal].clone()]);
+        let steps = ordered.unwrap_or_else(|| self.stage.plan()).into_iter().enumerate();
+        let step = |(at, (tool, input)): (usize, Call)| json!({"id": format!("s{}", at + 1), "tool": tool, "input": input});
+        json!({"steps": steps.map(step).collect::<Vec<Value>>()})
     }
 
     fn judge(&self, shown: &Shown<'_>) -> Value {

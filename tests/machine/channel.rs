@@ -15,10 +15,11 @@ use planwright::spec::{
 use serde_json::Value;
 
 /// Roles on whose replies a plan rests.
-const PLANNING: [RoleName; 6] = [
+const PLANNING: [RoleName; 7] = [
     RoleName::Scope,
     RoleName::PreviousContext,
     RoleName::Intent,
+    RoleName::Grant,
     RoleName::Planner,
     RoleName::Replanner,
     RoleName::Orchestrator,
@@ -50,7 +51,8 @@ impl Watched {
     fn read(&self, compiled: &CompiledSpec, state: &State, effect: Effect) {
         let Effect::AskModel { role, .. } = effect else { return };
         let Some(here) = local(compiled, state, effect.id()) else { return };
-        let whole = here.compiled.policy().horizon == Horizon::Whole;
+        // Round by round a planner is shown what it works on; who says what the question calls for never is.
+        let whole = here.compiled.policy().horizon == Horizon::Whole || role == RoleName::Grant;
         // Before anything untrusted was read there is nothing to keep back but an earlier answer.
         let mark = if here.state.is_tainted() { CANARY } else { EARLIER_ANSWER };
         let earlier = !here.state.input().history.is_empty();

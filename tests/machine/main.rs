@@ -43,6 +43,7 @@ mod cut_replies;
 mod diagrams;
 mod duplicates;
 mod expressions;
+mod grants;
 mod holes;
 mod human_steps;
 mod intake;

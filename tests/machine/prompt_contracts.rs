@@ -5,11 +5,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planwright::agents;
+use planwright::contract::{ToolContract, ToolEffect};
 use planwright::spec::{CompiledAgent, CompiledSpec, RequestFrame, RoleName};
 use serde_json::Value;
 
 fn compiled(agent: &str) -> CompiledSpec {
-    let spec = agents::shipped(agent).unwrap_or_else(|| panic!("there is no agent {agent:?}"));
+    let mut spec = agents::shipped(agent).unwrap_or_else(|| panic!("there is no agent {agent:?}"));
+    // Nobody is asked what a question calls for that no tool can do.
+    if spec.policy.grant {
+        let send = ToolContract::text("send", "Sends.", ToolEffect::Write);
+        match spec.agents.iter_mut().find_map(|agent| agent.spec.as_deref_mut()) {
+            Some(inner) => inner.tools.push(send),
+            None => spec.tools.push(send),
+        }
+    }
     spec.check().unwrap_or_else(|error| panic!("{agent}: {error}"))
 }
 
@@ -92,7 +101,9 @@ fn the_form_that_a_prompt_shows_is_the_one_of_its_contract() {
             keys(schema, &mut demanded);
             assert!(frame.system.contains("one JSON object and nothing else"), "{name}");
         }
-        assert_eq!(shown(&frame.system), demanded, "{name}:\n{}", frame.system);
+        // How a reference is written follows the tools.
+        let prompt = frame.system.split("\n\nTools:").next().unwrap_or_default();
+        assert_eq!(shown(prompt), demanded, "{name}:\n{}", frame.system);
     }
 }
 
@@ -122,6 +133,7 @@ fn payload(role: RoleName, nested: bool) -> BTreeSet<&'static str> {
     let own = match role {
         RoleName::Scope => "outline",
         RoleName::PreviousContext | RoleName::Intent => "",
+        RoleName::Grant => "outline input",
         RoleName::Planner | RoleName::Replanner => {
             "suggested_calls outline past_steps dropped_steps rejected_plan step_states failed_steps rejected_because fix_hint \
              rejected_answer missing_info reason explored unexplored"
@@ -135,7 +147,7 @@ fn payload(role: RoleName, nested: bool) -> BTreeSet<&'static str> {
     let common = match role {
         RoleName::Scope => "user_question now",
         RoleName::PreviousContext => "user_question history",
-        RoleName::Intent => "user_question now history",
+        RoleName::Intent | RoleName::Grant => "user_question now history",
         RoleName::Executor | RoleName::Agent => "user_question now",
         _ => COMMON,
     };

@@ -75,6 +75,7 @@ fn check(payload: &Value) -> usize {
                 RoleName::Scope => Scope::parse(text, MAX).map(drop),
                 RoleName::PreviousContext => PreviousContext::parse(text, MAX).map(drop),
                 RoleName::Intent => compiled.parse_intent(text).map(drop),
+                RoleName::Grant => compiled.parse_grant(text).map(drop),
                 RoleName::Orchestrator => compiled.parse_decision(text).map(drop),
                 RoleName::Executor => unreachable!("none of these agents leaves values open"),
                 RoleName::Conversation | RoleName::Agent => AnswerForm::Text.parse(text, MAX).map(drop),

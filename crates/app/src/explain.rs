@@ -154,6 +154,7 @@ impl Explanation {
                 };
                 let by = here.state.granted_by(step).map(|by| match by {
                     GrantedBy::Plan { draft, step } => format!("in the plan of draft {draft} ({step})"),
+                    GrantedBy::Question { step } => format!("the question calls for it ({step})"),
                     GrantedBy::Approval(asked) => format!("approved at {asked}"),
                 });
                 explained.reason = by.unwrap_or_else(|| match here.compiled.policy().containment {

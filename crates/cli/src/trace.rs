@@ -117,6 +117,10 @@ fn row_of(line: &TraceLine) -> (&'static str, String, String) {
         TraceLine::Intent { intent, needs_tool } => {
             ("INTENT", word(needs_tool, "to be planned", "answered at once"), intent.clone())
         }
+        TraceLine::Grant { steps } => {
+            let steps = steps.as_slice().iter().map(|step| format!("{} {}", step.tool, step_input(step)));
+            ("GRANT", "ok".to_owned(), steps.collect::<Vec<_>>().join(", "))
+        }
         TraceLine::Skip { step, tool, same_as } => {
             ("SKIP", step.clone(), format!("{tool}: the same call as {same_as}"))
         }

@@ -8,7 +8,7 @@ use super::sample::{fresh_input, sample};
 use crate::contract::{PlanStep, ToolEffect};
 use crate::machine::authority::find_untrusted;
 use crate::machine::awaits::{nested_spec, stage_awaits};
-use crate::machine::state::{literal_template, write_key};
+use crate::machine::state::{granted_input, literal_template, write_key};
 use crate::machine::{
     ErrorCode, GrantedBy, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason,
 };
@@ -108,7 +108,7 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         let containment = compiled.policy().containment;
         let tool = compiled.tool(&planned.tool);
         let guarded = tool.is_some_and(|tool| tool.effect == ToolEffect::Read && containment.guards(tool));
-        let template = guarded.then(|| progress.template(at as u32)).flatten();
+        let template = guarded.then(|| task.call_template(at as u32)).flatten();
         let frozen = template.is_some_and(|template| {
             task.authority.find(&template).is_some() || task.authority.is_spent(&template)
         });
@@ -177,6 +177,7 @@ fn authority(compiled: &CompiledSpec, task: &Task) -> Vec<(String, bool)> {
         known.extend(dropped_write(compiled, task).map(|step| (step.tool.clone(), granted(step))));
     }
     known.sort_unstable();
+    known.extend(called_for(compiled, task));
     known
 }
 
@@ -187,6 +188,20 @@ fn is_repeatable(compiled: &CompiledSpec, template: &str) -> bool {
         let step = PlanStep { tool: tool.name.clone(), input: Some(input), ..PlanStep::default() };
         literal_template(&step) == template && fresh_input(compiled, tool, 0) == sample(&tool.input)
     })
+}
+
+/// The steps that the question calls for: whether all is read that each refers to, and whether it may still be made.
+fn called_for(compiled: &CompiledSpec, task: &Task) -> Vec<(String, bool)> {
+    let Some((contract, view)) = compiled.grants().zip(task.granted_by_now(compiled, None)) else {
+        return Vec::new();
+    };
+    let step = |at: usize| {
+        let (template, input) = (view.template(at as u32)?, granted_input(contract, &view, at));
+        let left = task.authority.find(&template).is_some();
+        let made = |input| task.written.contains_key(&write_key(&view.plan.steps[at].tool, input));
+        Some((format!("{template} {:?}", input.as_ref().map(made)), left))
+    };
+    (0..view.steps.len()).filter_map(step).collect()
 }
 
 /// The first write of a plan that was sent back, if it had not begun and refers to nothing.
@@ -205,7 +220,7 @@ fn call_key(compiled: &CompiledSpec, task: &Task, step: u32, tool: &str) -> Stri
         None => tool.to_owned(),
         Some(key) if !compiled.policy().keeps_steps() => key,
         Some(key) => {
-            let template = task.progress.as_ref().and_then(|progress| progress.template(step));
+            let template = task.call_template(step);
             let granted = template.map(|template| {
                 (task.authority.find(&template).is_some(), task.authority.is_spent(&template))
             });

@@ -164,6 +164,7 @@ pub(super) fn strays(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
                 EffectKind::Scope { ask },
                 EffectKind::PreviousContext { ask },
                 EffectKind::Intent { ask },
+                EffectKind::Grant { ask },
             ]);
             if compiled.plan().offers_holes() {
                 let (hole, ask) = (step as u16, ask as u16);

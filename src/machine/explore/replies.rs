@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 
 use super::key::{MOST_LINES, dropped_write, may_be_called_again};
-use super::sample::{CANARY, fresh_input, sample};
-use crate::contract::{AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, Validate};
-use crate::machine::state::ExecuteStage;
+use super::sample::{CANARY, fresh_input, fresh_input_of, sample};
+use crate::contract::{
+    AnswerForm, FINAL_ANSWER, FinalStep, HITL, IntentForm, ToolContract, ToolEffect, Validate,
+};
+use crate::machine::state::{ExecuteStage, granted_input};
 use crate::machine::{ModelReply, Phase, State, StepRun};
 use crate::spec::{CompiledSpec, Duplicates, Execution, Planner, RoleName, Write};
 
@@ -29,6 +31,7 @@ pub(super) fn replies(compiled: &CompiledSpec, state: &State, role: RoleName) ->
             text("no answer", json!({"need_previous_context": "maybe"})),
         ],
         RoleName::Intent => intents(compiled),
+        RoleName::Grant => grants(compiled),
         RoleName::Planner | RoleName::Replanner => match compiled.policy().planner {
             Planner::Json => plans(compiled, state),
             Planner::ToolCalls => calls(compiled, state),
@@ -71,6 +74,40 @@ fn intents(compiled: &CompiledSpec) -> Replies {
     }
     replies.extend(policy.answer_at_once.first().map(|kind| intent("answered at once", kind, true)));
     replies
+}
+
+/// What a question may call for: nothing, a write, and one that refers to a read.
+fn grants(compiled: &CompiledSpec) -> Replies {
+    let Some(contract) = compiled.grants() else { return Vec::new() };
+    let tool = |effect| contract.all().iter().find(|tool| tool.effect == effect);
+    let grant = |name: &str, steps: Value| text(name, json!({"steps": steps}));
+    let mut replies = vec![
+        grant("nothing", json!([])),
+        grant("an unknown tool", json!([{"tool": "no such tool", "input": "x"}])),
+        text("a grant that is prose", "Whatever it takes."),
+    ];
+    let Some(write) = tool(ToolEffect::Write) else { return replies };
+    replies.push(grant("a write", json!([{"tool": write.name, "input": sample(&write.input)}])));
+    if let Some(read) = tool(ToolEffect::Read)
+        && let Some(input) = reference(0, read, write)
+    {
+        let read = json!({"tool": read.name, "input": fresh_input_of(contract, read, 0)});
+        let steps = json!([read, {"tool": write.name, "input": input}]);
+        replies.push(grant("a write that refers to a read", steps));
+    }
+    replies
+}
+
+/// The writes that the question calls for, as they come out by now.
+fn granted_calls<'c>(compiled: &'c CompiledSpec, state: &State) -> Vec<(&'c ToolContract, Value)> {
+    let Some((contract, view)) = compiled.grants().zip(state.task.granted_by_now(compiled, None)) else {
+        return Vec::new();
+    };
+    let called = |at: usize| {
+        let tool = compiled.called_tool(&view.plan.steps[at].tool)?;
+        Some((tool, granted_input(contract, &view, at).filter(|_| tool.effect == ToolEffect::Write)?))
+    };
+    (0..view.steps.len()).filter_map(called).collect()
 }
 
 fn verdicts(form: Validate) -> Replies {
@@ -245,6 +282,11 @@ fn plans(compiled: &CompiledSpec, state: &State) -> Replies {
         again["input"] = dropped.input.clone().unwrap_or_default();
         add("the write that was dropped", vec![again]);
     }
+    for (tool, input) in granted_calls(compiled, state) {
+        let mut granted = step(0, tool, &[]);
+        granted["input"] = input;
+        add("a granted call", vec![granted]);
+    }
     let last = json!({"tool": FINAL_ANSWER, "input": "x"});
     let unknown = json!({"tool": "no such tool", "input": "x"});
     let own = json!({"id": "a", "tool": FINAL_ANSWER, "input": "x", "depends_on": ["a"]});
@@ -335,6 +377,10 @@ fn calls(compiled: &CompiledSpec, state: &State) -> Replies {
         let fillings = fillings(&kinds, size).into_iter();
         replies.extend(fillings.map(|(name, tools)| (format!("{size} calls: {name}"), all(&tools))));
     }
+    let granted = granted_calls(compiled, state).into_iter();
+    let granted =
+        granted.map(|(tool, input)| ModelReply::calls([(tool.name.clone(), tool.arguments(&input))]));
+    replies.extend(granted.map(|reply| ("a granted call".to_owned(), reply)));
     let required: Vec<&ToolContract> =
         policy.required_calls.iter().filter_map(|required| compiled.tool(&required.tool)).collect();
     if required.len() > 1 && required.len() <= most {

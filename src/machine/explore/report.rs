@@ -184,6 +184,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
         TraceLine::PreviousContext { needed: false } => planning("earlier turns not needed"),
         TraceLine::Intent { needs_tool: true, .. } => planning("intent to be planned"),
         TraceLine::Intent { needs_tool: false, .. } => planning("intent answered at once"),
+        TraceLine::Grant { .. } => planning("what the question calls for"),
         TraceLine::Skip { .. } => executing("a repeated call is skipped"),
         TraceLine::Denied { .. } => executing("a call is refused"),
         TraceLine::Decision { fallback: Some(_), .. } => executing("decision falls back"),

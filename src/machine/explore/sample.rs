@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::contract::schema::Schema;
-use crate::contract::{AnswerForm, ToolContract};
+use crate::contract::{AnswerForm, PlanContract, ToolContract};
 use crate::spec::{CompiledSpec, RoleName, Spec};
 
 /// Stands in every letter where text stands that whoever wrote what a run reads may have chosen: outputs and
@@ -42,9 +42,14 @@ pub(super) fn sample(schema: &Value) -> Value {
 
 /// An input that no other step has, if the tool's schema leaves room for one.
 pub(super) fn fresh_input(compiled: &CompiledSpec, tool: &ToolContract, nth: usize) -> Value {
+    fresh_input_of(compiled.plan(), tool, nth)
+}
+
+/// An input that no other step has, for plans of a contract.
+pub(super) fn fresh_input_of(plan: &PlanContract, tool: &ToolContract, nth: usize) -> Value {
     let input = sample(&tool.input);
     let longer = input.as_str().map(|text| Value::from(format!("{text}{nth}")));
-    let fits = |longer: &Value| compiled.plan().check_value(&tool.name, longer).is_ok();
+    let fits = |longer: &Value| plan.check_value(&tool.name, longer).is_ok();
     longer.filter(fits).unwrap_or(input)
 }
 

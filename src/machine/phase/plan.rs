@@ -24,7 +24,10 @@ impl Run<'_> {
         match stage {
             PlanStage::AwaitingApproval => self.hear_approval(),
             PlanStage::Drafting(_) => self.on_draft(stage),
-            PlanStage::Screening(_) | PlanStage::Recalling(_) | PlanStage::Classifying(_) => {
+            PlanStage::Screening(_)
+            | PlanStage::Recalling(_)
+            | PlanStage::Classifying(_)
+            | PlanStage::Granting(_) => {
                 if let Some(next) = self.on_intake(stage) {
                     *stage = next;
                 }
@@ -77,7 +80,17 @@ impl Run<'_> {
                 Intake::PreviousContext => return PlanStage::Recalling(Asking::first()),
             }
         }
-        PlanStage::Drafting(Asking::first())
+        self.stage_after_intake()
+    }
+
+    /// What the question calls for is asked once all else is known of it. A run that was begun by what may be anyone's
+    /// is not asked: its question may be, too.
+    fn stage_after_intake(&self) -> PlanStage {
+        let is_foreign = self.task.tainted && self.task.input.on_behalf_of.is_some();
+        match self.compiled.asks_grant() && !is_foreign {
+            true => PlanStage::Granting(Asking::first()),
+            false => PlanStage::Drafting(Asking::first()),
+        }
     }
 
     /// Takes an answer. Returns the stage that follows, unless PLAN ends.
@@ -112,6 +125,12 @@ impl Run<'_> {
                     return self.leave_without_plan(Exit::NothingToDo);
                 }
                 Intake::Intent
+            }
+            PlanStage::Granting(asking) => {
+                let read = self.read_reply(asking, |compiled, _, reply| compiled.parse_grant(&reply.text));
+                let (granted, _) = read?;
+                self.grant_question(granted);
+                return Some(PlanStage::Drafting(Asking::first()));
             }
             PlanStage::Drafting(_) | PlanStage::AwaitingApproval => return None,
         };

@@ -10,18 +10,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::granted::Granted;
 use super::steps::Progress;
 use crate::contract::{FILL, PlanStep, canonical};
 use crate::machine::vocabulary::GrantedBy;
 
 /// The writes that a run may make, and by what those of its plan were made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Authority {
     /// In the order in which they were granted; each is good for one write.
     grants: Vec<Grant>,
     /// By what the steps of the plan at hand were started, by position.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     used: BTreeMap<u32, GrantedBy>,
+    /// What the question calls for, if a role was asked: then no plan grants anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    granted: Option<Box<Granted>>,
 }
 
 /// The authority for one call.
@@ -33,9 +37,15 @@ struct Grant {
     spent: bool,
 }
 
+impl Grant {
+    fn is_of_question(&self) -> bool {
+        matches!(self.by, GrantedBy::Question { .. })
+    }
+}
+
 impl Authority {
     pub(crate) fn is_empty(&self) -> bool {
-        self.grants.is_empty() && self.used.is_empty()
+        self.grants.is_empty() && self.used.is_empty() && self.granted.is_none()
     }
 
     /// Puts the calls of a plan in the place of those that have not started: a plan that takes another's place
@@ -44,6 +54,62 @@ impl Authority {
         self.grants.retain(|grant| grant.spent);
         let granted = |(template, by)| Grant { template, by, spent: false };
         self.grants.extend(calls.into_iter().map(granted));
+    }
+
+    /// Grants what the question calls for: the steps at these positions.
+    pub(crate) fn grant(&mut self, granted: Granted, guarded: &[u32]) {
+        let by = |at: u32| GrantedBy::Question {
+            step: granted
+                .progress
+                .plan
+                .steps
+                .get(at as usize)
+                .map(|step| step.name(at as usize))
+                .unwrap_or_default(),
+        };
+        let grant =
+            |at: &u32| Some(Grant { template: granted.progress.template(*at)?, by: by(*at), spent: false });
+        self.grants.extend(guarded.iter().filter_map(grant));
+        self.granted = Some(Box::new(granted));
+    }
+
+    /// What the question calls for.
+    pub(crate) fn granted(&self) -> Option<&Granted> {
+        self.granted.as_deref()
+    }
+
+    /// Has a step stand for a granted one.
+    pub(super) fn bind(&mut self, step: u32, of: u32) {
+        if let Some(granted) = &mut self.granted {
+            granted.bound.insert(step, of);
+        }
+    }
+
+    /// What the run of an agent begins with: what the question has left, or the sight of it.
+    pub(super) fn hand_down(&mut self, granted: Granted, writes: bool) -> Authority {
+        let (theirs, rest) = std::mem::take(&mut self.grants).into_iter().partition(Grant::is_of_question);
+        let mut grants: Vec<Grant> = theirs;
+        self.grants = rest;
+        if !writes {
+            self.grants.extend(grants.iter().cloned());
+            grants.iter_mut().for_each(|grant| grant.spent = true);
+        }
+        Authority { grants, used: BTreeMap::new(), granted: Some(Box::new(granted)) }
+    }
+
+    /// Takes back what the run of an agent has left. What it was only shown never left.
+    pub(super) fn take_back(&mut self, inner: Authority, read: Option<Progress>, place: (u32, u32)) {
+        if !self.grants.iter().any(Grant::is_of_question) {
+            self.grants.extend(inner.grants.into_iter().filter(Grant::is_of_question));
+        }
+        if let Some((granted, read)) = self.granted.as_mut().zip(read) {
+            granted.keep_found(read, place);
+        }
+    }
+
+    /// Whether nothing in it contradicts the rest.
+    pub(super) fn is_possible(&self) -> bool {
+        self.granted.as_ref().is_none_or(|granted| granted.is_possible())
     }
 
     /// By what a call may be made.
@@ -83,6 +149,14 @@ impl Authority {
     /// Forgets by what the steps of a plan were started that is gone.
     pub(crate) fn forget_steps(&mut self) {
         self.used.clear();
+        self.granted.iter_mut().for_each(|granted| granted.bound.clear());
+    }
+
+    /// The templates of the calls that may still be made: those that the question calls for, or the others.
+    pub(crate) fn left(&self, of_question: bool) -> impl Iterator<Item = &str> {
+        let left =
+            self.grants.iter().filter(move |grant| !grant.spent && grant.is_of_question() == of_question);
+        left.map(|grant| grant.template.as_str())
     }
 
     /// The templates of the calls that may still be made, and of those that were.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::steps::Progress;
 use super::task::Task;
 use super::view::known_by;
-use crate::contract::{Label, LabelledPart, Origin, OutputField, Trust, label_input};
+use crate::contract::{Label, LabelledPart, Origin, OutputField, ToolContract, Trust, label_input};
 use crate::spec::CompiledSpec;
 
 /// The labels of outputs that are known so far, by position.
@@ -17,6 +17,10 @@ type Known = BTreeMap<u32, Label>;
 impl Task {
     /// The parts of a step's input that are taken from earlier steps, with their labels.
     pub(crate) fn label_parts(&self, compiled: &CompiledSpec, step: u32) -> Vec<LabelledPart> {
+        let granted = self.authority.granted().and_then(|granted| Some((granted, granted.of_step(step)?)));
+        if let Some((granted, of)) = granted {
+            return label_granted(compiled, &granted.progress, of);
+        }
         let Some(progress) = self.progress.as_ref() else { return Vec::new() };
         // Earlier steps stand before later ones, so each is labelled once and after all that it takes from.
         let mut known = Known::new();
@@ -24,7 +28,7 @@ impl Task {
             let label = self.label_output(compiled, progress, at, &known);
             known.insert(at, label);
         }
-        label_step(compiled, progress, step, &known)
+        label_step(&|tool| compiled.called_tool(tool), progress, step, &known)
     }
 
     /// The label below which nothing is that a step returned.
@@ -33,7 +37,7 @@ impl Task {
         if planned.is_hitl() {
             return Label::Literal;
         }
-        let parts = label_step(compiled, progress, at, known);
+        let parts = label_step(&|tool| compiled.called_tool(tool), progress, at, known);
         let worst = parts.into_iter().map(|part| part.label).max().unwrap_or_default();
         match compiled.called_tool(&planned.tool) {
             Some(_) => worst,
@@ -77,11 +81,27 @@ impl Progress {
     }
 }
 
-fn label_step(compiled: &CompiledSpec, progress: &Progress, step: u32, known: &Known) -> Vec<LabelledPart> {
+/// The parts of a granted call. All its steps are calls of tools, of this agent or of one that does a step.
+fn label_granted(compiled: &CompiledSpec, granted: &Progress, of: u32) -> Vec<LabelledPart> {
+    let tools = |tool: &str| compiled.grants()?.tool(tool);
+    let mut known = Known::new();
+    for at in granted.rests_on(of) {
+        let parts = label_step(&tools, granted, at, &known);
+        known.insert(at, parts.into_iter().map(|part| part.label).max().unwrap_or_default());
+    }
+    label_step(&tools, granted, of, &known)
+}
+
+fn label_step<'a>(
+    tools: &dyn Fn(&str) -> Option<&'a ToolContract>,
+    progress: &Progress,
+    step: u32,
+    known: &Known,
+) -> Vec<LabelledPart> {
     let planned = |at: u32| progress.plan.steps.get(at as usize);
     let origin = |at: u32| {
         let label = known.get(&at).copied().unwrap_or(Label::Filled);
-        Some(Origin { tool: compiled.called_tool(&planned(at)?.tool), label })
+        Some(Origin { tool: tools(&planned(at)?.tool), label })
     };
     let labelled = match (progress.schedule.links.references.get(&step), progress.source(step)) {
         (Some(named), _) => planned(step)

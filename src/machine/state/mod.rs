@@ -2,6 +2,7 @@
 //! them may start, and what people ask of all that.
 
 mod authority;
+mod granted;
 mod input;
 mod labels;
 mod phase;
@@ -11,7 +12,8 @@ mod task;
 mod view;
 mod writes;
 
-pub(crate) use authority::literal_template;
+pub(crate) use authority::{Authority, literal_template};
+pub(crate) use granted::{Granted, granted_input};
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
 pub(crate) use steps::{FAILURE_KINDS, LEFT_OUT, MOST_COUNTED, REJECTED};

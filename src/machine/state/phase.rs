@@ -37,6 +37,7 @@ impl Phase {
                 PlanStage::Screening(asking)
                 | PlanStage::Recalling(asking)
                 | PlanStage::Classifying(asking)
+                | PlanStage::Granting(asking)
                 | PlanStage::Drafting(asking),
             )
             | Phase::Execute(ExecuteStage::Orchestrating(asking) | ExecuteStage::Filling { asking, .. })
@@ -57,6 +58,8 @@ pub enum PlanStage {
     Recalling(Asking),
     /// What the user wants.
     Classifying(Asking),
+    /// Which writes the question calls for.
+    Granting(Asking),
     /// A planner's reply: the first plan, one after a rejection, or the next steps.
     Drafting(Asking),
     /// A person's approval of the plan. Nothing of it runs before.

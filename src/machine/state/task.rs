@@ -155,6 +155,7 @@ impl State {
             && task.nested.keys().all(|at| nested(*at))
             && (self.phase.name().is_terminal() || (0..runs.len() as u32).all(kept))
             && plans.all(Progress::is_possible)
+            && task.authority.is_possible()
     }
 }
 

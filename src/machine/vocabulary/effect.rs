@@ -101,6 +101,8 @@ pub enum EffectKind {
     PreviousContext { ask: u32 },
     /// Asking what the user wants.
     Intent { ask: u32 },
+    /// Asking which writes the question calls for.
+    Grant { ask: u32 },
     /// Asking for a plan.
     Plan { draft: u32, ask: u32 },
     /// Calling the tool of a step, or asking the agent that does it.
@@ -132,6 +134,7 @@ impl EffectKind {
             Self::Scope { ask } => ("scope", smallvec![ask]),
             Self::PreviousContext { ask } => ("previous_context", smallvec![ask]),
             Self::Intent { ask } => ("intent", smallvec![ask]),
+            Self::Grant { ask } => ("grant", smallvec![ask]),
             Self::Plan { draft, ask } => ("plan", smallvec![draft, ask]),
             Self::Step { draft, step, attempt } => ("step", smallvec![draft, at(step), attempt]),
             Self::Fill { draft, step, hole, ask } => {
@@ -156,6 +159,7 @@ impl EffectKind {
             ("scope", &[ask]) => Self::Scope { ask },
             ("previous_context", &[ask]) => Self::PreviousContext { ask },
             ("intent", &[ask]) => Self::Intent { ask },
+            ("grant", &[ask]) => Self::Grant { ask },
             ("plan", &[draft, ask]) => Self::Plan { draft, ask },
             ("step", &[draft, step, attempt]) => Self::Step { draft, step: step - 1, attempt },
             ("fill", &[draft, step, hole, ask]) => {

@@ -91,6 +91,11 @@ pub enum TraceLine {
         /// Whether a tool is needed.
         needs_tool: bool,
     },
+    /// It was found out which writes the question calls for.
+    Grant {
+        /// The writes, with the reads that they refer to. Each is good for one call.
+        steps: Steps,
+    },
     /// A step was left out because it repeats one that succeeded, or a write that the run has made.
     Skip {
         /// The step.
@@ -205,7 +210,8 @@ impl TraceLine {
             TraceLine::Plan { .. }
             | TraceLine::Scope { .. }
             | TraceLine::PreviousContext { .. }
-            | TraceLine::Intent { .. } => PhaseName::Plan,
+            | TraceLine::Intent { .. }
+            | TraceLine::Grant { .. } => PhaseName::Plan,
             TraceLine::Execute { .. }
             | TraceLine::Skip { .. }
             | TraceLine::Authority { .. }
@@ -230,6 +236,11 @@ pub enum GrantedBy {
         /// The step of it that stands for the call.
         step: String,
     },
+    /// The question: a write that it calls for, told before anything was read.
+    Question {
+        /// The granted step.
+        step: String,
+    },
     /// A person: the question that they answered.
     Approval(EffectId),
 }
@@ -238,6 +249,7 @@ impl fmt::Display for GrantedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GrantedBy::Plan { draft, step } => write!(f, "{step} of draft {draft}"),
+            GrantedBy::Question { step } => write!(f, "{step} of what the question calls for"),
             GrantedBy::Approval(effect) => write!(f, "approved at {effect}"),
         }
     }

@@ -90,6 +90,7 @@ fn needed(policy: &Table) -> Vec<String> {
         ("validator", !says("validate", "off")),
         ("writer", !policy.contains_key("write") || says("write", "model")),
         ("orchestrator", says("orchestrate", "each_step")),
+        ("grant", policy.get("grant").and_then(Toml::as_bool) == Some(true)),
     ];
     let asked = asked.iter().filter(|(_, asked)| *asked).map(|(role, _)| *role);
     let fields = policy.get("plan").and_then(|plan| plan.get("fields")).and_then(Toml::as_array);

@@ -80,6 +80,62 @@ fn a_write_without_authority_is_caught() {
     ]);
 }
 
+/// What is planned round by round, where a role says before what the question calls for.
+fn granting() -> Spec {
+    let policy = "containment = 'standard'\ngrant = true\nhorizon = 'next'\nplanner = 'tool_calls'\n\
+                  write = 'planner'\nplan = { max_steps = 2 }\n[limits]\nmax_iterations = 3";
+    spec(policy).with_tools(|tool| ["find", "send"].contains(&&*tool.name))
+}
+
+/// Agents that carry out what the question calls for.
+fn granting_team() -> Spec {
+    let outer = spec("containment = 'standard'\ngrant = true\nplan = { max_steps = 2 }");
+    let outer = outer.with_tools(|tool| tool.name == "find");
+    with_agents(outer, [team_with("team", |tool| ["find", "send"].contains(&&*tool.name))])
+}
+
+/// A machine that changes a state after each event of a model.
+fn after_replies(change: fn(&mut Value)) -> Box<dyn Machine> {
+    bent_by(move |_, event, step| {
+        if matches!(event, Event::ModelReplied { .. }) {
+            step.state = altered(&step.state, change);
+        }
+    })
+}
+
+#[test]
+fn what_the_question_calls_for_is_made_once_and_as_it_was_granted() {
+    let sends_more = |state: &mut Value| {
+        let steps = state.pointer_mut("/task/progress/plan/steps").and_then(Value::as_array_mut);
+        let sends = steps.into_iter().flatten().filter(|step| step["tool"] == "send");
+        sends.for_each(|step| step["input"] = json!("everything"));
+    };
+    let grants_more = |state: &mut Value| {
+        let is_round = state["task"]["progress"].is_object();
+        let grants = state.pointer_mut("/task/authority/grants").filter(|_| is_round);
+        let more = json!({"template": "another", "by": {"plan": {"draft": 1, "step": "step_1"}}});
+        grants.and_then(Value::as_array_mut).into_iter().for_each(|grants| grants.push(more.clone()));
+    };
+    let shares = |state: &mut Value| {
+        let nested = state["task"]["nested"].as_object().and_then(|nested| nested.values().next());
+        let theirs = nested.map(|inner| inner["task"]["authority"]["grants"].clone());
+        if let (Some(grants), Some(theirs)) = (state.pointer_mut("/task/authority/grants"), theirs) {
+            *grants = theirs;
+        }
+    };
+    all_are_caught(vec![
+        kind("a granted write is good twice", "authority", granting(), bent(|_, step| renew(step))),
+        kind("a round says what is sent", "authority", granting(), after_replies(sends_more)),
+        kind("a round grants besides the question", "containment", granting(), after_replies(grants_more)),
+        kind(
+            "an agent and the run around it have the same",
+            "containment",
+            granting_team(),
+            after_replies(shares),
+        ),
+    ]);
+}
+
 #[test]
 fn an_approval_that_is_good_twice_or_for_another_call_is_caught() {
     let risky = || with_risky(guarded("containment = 'standard'\napproval = 'risky'"), "send");

@@ -3,15 +3,15 @@
 use planwright::contract::Trust;
 use planwright::machine::explore::{self, Machine};
 use planwright::machine::{
-    Effect, EffectKind, Event, ModelReply, PhaseName, State, Step, StepRecord, outstanding,
+    Effect, EffectKind, Event, ModelReply, PhaseName, State, Step, StepRecord, ToolOutcome, outstanding,
 };
 use planwright::spec::Spec;
 use serde_json::{Value, json};
 
 use super::kinds::{
-    all_are_caught, bent, kept, kind, mishears, misreads, nested, rewritten, ruled, trying, writing,
+    all_are_caught, bent, bent_by, kept, kind, mishears, misreads, nested, rewritten, ruled, trying, writing,
 };
-use crate::promise::{altered, spec};
+use crate::promise::{altered, spec, team_with, with_agents};
 
 #[test]
 fn a_write_that_is_made_twice_or_beside_another_step_is_caught() {
@@ -85,6 +85,10 @@ fn taint_that_is_lost_is_caught() {
         })
     };
     let reading = || kept();
+    let deciding = || {
+        let policy = "orchestrate = 'each_step'\nplan = { max_steps = 1 }\n[limits]\nmax_added_steps = 1";
+        with_agents(spec(policy).with_tools(|_| false), [team_with("team", |tool| tool.name == "find")])
+    };
     let leaves = |before: &State, step: &Step| {
         let runs = |state: &State| serde_json::to_value(state).unwrap()["task"]["nested"] != json!({});
         runs(before) && !runs(&step.state) && !before.is_tainted()
@@ -105,6 +109,17 @@ fn taint_that_is_lost_is_caught() {
             sets(false, |_, step| step.state.is_tainted()),
         ),
         kind(
+            "a failure taints nothing",
+            "taint",
+            reading(),
+            bent_by(|before, event, step| {
+                let failed = matches!(event, Event::ToolReturned { outcome: ToolOutcome::Failed { .. }, .. });
+                if failed && !before.is_tainted() && step.state.is_tainted() {
+                    step.state = altered(&step.state, |state| state["task"]["tainted"] = json!(false));
+                }
+            }),
+        ),
+        kind(
             "a new plan is clean again",
             "taint",
             reading(),
@@ -115,6 +130,20 @@ fn taint_that_is_lost_is_caught() {
             "taint",
             reading(),
             sets(true, |_, step| step.state.phase() == PhaseName::Execute),
+        ),
+        kind(
+            "an agent that is added after something was read counts as planned before",
+            "taint",
+            deciding(),
+            bent_by(|before, event, step| {
+                let decided = event.effect().is_some_and(|id| id.to_string().starts_with("orchestrate"));
+                if decided && before.is_tainted() {
+                    step.state = altered(&step.state, |state| {
+                        let drafts = state["task"]["drafts"].as_array_mut().into_iter().flatten();
+                        drafts.for_each(|draft| draft["tainted"] = json!(false));
+                    });
+                }
+            }),
         ),
         kind("a nested run begins clean", "taint", nested(), nested_taint(false)),
         kind("what a nested run has read is forgotten", "taint", nested(), sets(false, leaves)),

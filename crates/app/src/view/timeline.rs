@@ -276,9 +276,10 @@ fn place_of(kind: EffectKind) -> (u32, Option<u32>, u32) {
         | EffectKind::Validate { draft, ask }
         | EffectKind::Write { draft, ask }
         | EffectKind::Orchestrate { draft, ask, .. } => (draft, None, ask),
-        EffectKind::Scope { ask } | EffectKind::PreviousContext { ask } | EffectKind::Intent { ask } => {
-            (0, None, ask)
-        }
+        EffectKind::Scope { ask }
+        | EffectKind::PreviousContext { ask }
+        | EffectKind::Intent { ask }
+        | EffectKind::Grant { ask } => (0, None, ask),
         _ => (0, None, 1),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::contract::ToolEffect;
 use crate::machine::authority::find_untrusted;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
-use crate::machine::state::{State, StepRun, Task};
+use crate::machine::state::{State, StepRun, Task, granted_input};
 use crate::machine::{Effect, EffectId, EffectKind, Event, HumanAnswer, Local, PhaseName, local};
 
 /// Every call that needs authority takes it, or has a person's yes.
@@ -39,9 +39,8 @@ fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> 
     if !(writes || is_tainted) {
         return Ok(());
     }
-    let Some(template) = task.progress.as_ref().and_then(|progress| progress.template(step)) else {
-        return Ok(());
-    };
+    check_granted(now, step)?;
+    let Some(template) = task.call_template(step) else { return Ok(()) };
     let before = local(seen.compiled, seen.before, id).map(|before| &*before.state.task);
     let (had, has) = (before.map_or((0, 0), |task| count(task, &template)), count(task, &template));
     // What only reads takes nothing.
@@ -52,6 +51,19 @@ fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> 
     let granted = begins && (!writes || has.1 > had.1);
     ensure(taken || granted, || {
         format!("{} is called, and its authority was {had:?} and is {has:?}", tool.name)
+    })
+}
+
+/// A call that stands for a granted one has the input that was granted.
+fn check_granted(now: &Local<'_, '_>, step: u32) -> Claimed {
+    let task = &now.state.task;
+    let of = task.authority.granted().and_then(|granted| granted.of_step(step));
+    let Some((of, contract)) = of.zip(now.compiled.grants()) else { return Ok(()) };
+    let wanted = task.granted_by_now(now.compiled, Some(step));
+    let wanted = wanted.and_then(|view| granted_input(contract, &view, of as usize));
+    let called = task.progress.as_ref().and_then(|progress| progress.input(step));
+    ensure(wanted.is_some() && wanted.as_ref() == called.as_deref(), || {
+        format!("{called:?} is called, and {wanted:?} was granted")
     })
 }
 
@@ -79,15 +91,42 @@ fn check_words(state: &State) -> Claimed {
     Ok(())
 }
 
-/// The authority of each run only shrinks, but by a plan of a run that was not tainted, and by a person.
+/// The authority of each run only shrinks, but by a plan of a run that was not tainted, and by a person. What the
+/// question calls for is granted once, and there is no more of it in all runs together afterwards.
 pub(super) fn check_growth(seen: &Seen<'_>) -> Claimed {
+    let (id, before) = (seen.event.effect(), seen.before);
+    let granting = id.filter(|id| matches!(id.kind, EffectKind::Grant { .. }));
+    let foreign = granting.is_some_and(|id| {
+        let run = before.run_of(id);
+        run.is_some_and(|run| run.task.tainted && run.task.input.on_behalf_of.is_some())
+    });
+    ensure(!foreign, || "a run that was begun by what may be anyone's says what it calls for".to_owned())?;
+    if granting.is_none() {
+        let (had, has) = (left_of_question(before), left_of_question(&seen.step.state));
+        let grown = has.into_iter().find(|(template, count)| had.get(template).is_none_or(|had| had < count));
+        ensure(grown.is_none(), || format!("the question calls for {grown:?} all at once"))?;
+    }
     check_run(seen.event, seen.event.effect(), Some(seen.before), &seen.step.state)
+}
+
+/// The calls that the question has left, in a run and in those of its agents.
+fn left_of_question(state: &State) -> BTreeMap<String, usize> {
+    let mut left: BTreeMap<String, usize> = BTreeMap::new();
+    for template in state.task.authority.left(true) {
+        *left.entry(template.to_owned()).or_default() += 1;
+    }
+    for inner in state.task.nested.values() {
+        for (template, count) in left_of_question(inner) {
+            *left.entry(template).or_default() += count;
+        }
+    }
+    left
 }
 
 fn check_run(event: &Event, id: Option<EffectId>, before: Option<&State>, after: &State) -> Claimed {
     let left = |state: &State| {
         let mut left: BTreeMap<String, usize> = BTreeMap::new();
-        for (template, _) in state.task.authority.templates().filter(|(_, spent)| !spent) {
+        for template in state.task.authority.left(false) {
             *left.entry(template.to_owned()).or_default() += 1;
         }
         left
@@ -95,7 +134,9 @@ fn check_run(event: &Event, id: Option<EffectId>, before: Option<&State>, after:
     let here = id.filter(|id| id.path.is_empty()).map(|id| id.kind);
     let asked = matches!(here, Some(EffectKind::ApprovePlan { .. } | EffectKind::Human { .. }));
     let person = asked && matches!(event, Event::HumanAnswered { .. });
-    let drafted = matches!(here, Some(EffectKind::Plan { .. }));
+    // Where the question says what it calls for, no plan grants anything.
+    let by_question = before.is_some_and(|before| before.task.authority.granted().is_some());
+    let drafted = matches!(here, Some(EffectKind::Plan { .. })) && !by_question;
     let clean = before.is_some_and(|before| !before.task.tainted && before.phase.name() == PhaseName::Plan);
     if !(person || (drafted && clean)) {
         let had = before.map(left).unwrap_or_default();

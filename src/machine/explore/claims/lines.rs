@@ -120,6 +120,7 @@ fn check_model(seen: &Seen<'_>) -> Claimed {
         EffectKind::Orchestrate { .. } => (1, count(|line| matches!(line, TraceLine::Decision { .. }))),
         EffectKind::Scope { .. } => (1, count(|line| matches!(line, TraceLine::Scope { .. }))),
         EffectKind::Intent { .. } => (1, count(|line| matches!(line, TraceLine::Intent { .. }))),
+        EffectKind::Grant { .. } => (1, count(|line| matches!(line, TraceLine::Grant { .. }))),
         _ => return Ok(()),
     };
     ensure(wanted == found, || format!("{role} was answered, and {found} lines tell of it"))

@@ -71,6 +71,9 @@ impl Run<'_> {
                 }
                 return;
             };
+            self.bind_granted(step);
+            let Some(progress) = &self.task.progress else { return };
+            let schedule = &progress.schedule;
             let Some(planned) = progress.plan.steps.get(step as usize) else { return };
             let result = result_without_call(progress, step, planned, compiled);
             let result = result.or_else(|| self.task.standing_write(compiled, step));
