@@ -82,12 +82,22 @@ fn check_call(
     if contract.is_some_and(|tool| tool.effect != ToolEffect::Write && tool.egress.is_empty()) {
         return None;
     }
-    let mut arguments = find_strays(here.state, step, &input);
+    let mut arguments = match here.state.task.granted_call(here.compiled, step) {
+        Some(granted) => find_others(granted.as_ref(), &input),
+        None => find_strays(here.state, step, &input),
+    };
     if arguments.is_empty() && request.digest != digest {
         arguments.extend(pair(&input, &input, false).into_iter().map(|(place, ..)| place));
     }
     let arguments: Vec<String> = arguments.into_iter().collect();
     (!arguments.is_empty()).then(|| UngroundedCall { effect, tool: tool.into_owned(), arguments })
+}
+
+/// The arguments of a call that are not what the question calls for.
+fn find_others(granted: Option<&Value>, input: &Value) -> BTreeSet<String> {
+    let Some(granted) = granted else { return BTreeSet::from([String::new()]) };
+    let differ = pair(granted, input, false).into_iter().filter(|(_, wanted, given)| wanted != given);
+    differ.map(|(place, ..)| place).collect()
 }
 
 /// The arguments of a call that are neither what the frozen plan has there nor what its references stand for.

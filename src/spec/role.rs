@@ -38,7 +38,7 @@ pub enum RoleName {
 
 impl RoleName {
     /// The roles that a spec may have under their own names, in the order a run may ask them.
-    pub const ALL: [RoleName; 10] = [
+    pub const ALL: [RoleName; 11] = [
         RoleName::Scope,
         RoleName::PreviousContext,
         RoleName::Intent,

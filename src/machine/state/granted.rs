@@ -13,6 +13,7 @@ use super::steps::{Progress, Schedule, StepRun};
 use super::task::Task;
 use super::view::known_by;
 use crate::contract::{ArgumentRole, Links, Plan, PlanContract, ToolContract, ToolEffect};
+use crate::machine::vocabulary::GrantedBy;
 use crate::spec::CompiledSpec;
 
 /// The writes that a question calls for, with the reads that they refer to.
@@ -137,7 +138,9 @@ impl Task {
     fn find_granted(&self, compiled: &CompiledSpec, step: u32) -> Option<(u32, Value)> {
         let own = self.call_template(step)?;
         let tool = compiled.called_tool(&self.planned(step)?.tool)?;
-        if self.authority.find(&own).is_some() || self.authority.granted()?.of_step(step).is_some() {
+        let other = |by: &GrantedBy| !matches!(by, GrantedBy::Question { .. });
+        let is_bound = self.authority.granted()?.of_step(step).is_some();
+        if is_bound || self.authority.find(&own).is_some_and(other) {
             return None;
         }
         let called = self.progress.as_ref()?.input(step)?.into_owned();
@@ -153,6 +156,14 @@ impl Task {
         let fitting: Vec<_> = fitting.collect();
         let exact = fitting.iter().position(|(_, input)| *input == called);
         fitting.into_iter().nth(exact.unwrap_or(0))
+    }
+
+    /// The input that the call of a step must have that stands for a granted one; nothing inside if what it refers to
+    /// was not read.
+    pub(crate) fn granted_call(&self, compiled: &CompiledSpec, step: u32) -> Option<Option<Value>> {
+        let of = self.authority.granted()?.of_step(step)?;
+        let read = compiled.grants().zip(self.granted_by_now(compiled, Some(step)));
+        Some(read.and_then(|(contract, view)| granted_input(contract, &view, of as usize)))
     }
 
     /// What the call of a step is known by: the granted one that it stands for, else itself.

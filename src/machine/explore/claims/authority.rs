@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::contract::ToolEffect;
 use crate::machine::authority::find_untrusted;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
-use crate::machine::state::{State, StepRun, Task, granted_input};
+use crate::machine::state::{State, StepRun, Task};
 use crate::machine::{Effect, EffectId, EffectKind, Event, HumanAnswer, Local, PhaseName, local};
 
 /// Every call that needs authority takes it, or has a person's yes.
@@ -57,10 +57,7 @@ fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> 
 /// A call that stands for a granted one has the input that was granted.
 fn check_granted(now: &Local<'_, '_>, step: u32) -> Claimed {
     let task = &now.state.task;
-    let of = task.authority.granted().and_then(|granted| granted.of_step(step));
-    let Some((of, contract)) = of.zip(now.compiled.grants()) else { return Ok(()) };
-    let wanted = task.granted_by_now(now.compiled, Some(step));
-    let wanted = wanted.and_then(|view| granted_input(contract, &view, of as usize));
+    let Some(wanted) = task.granted_call(now.compiled, step) else { return Ok(()) };
     let called = task.progress.as_ref().and_then(|progress| progress.input(step));
     ensure(wanted.is_some() && wanted.as_ref() == called.as_deref(), || {
         format!("{called:?} is called, and {wanted:?} was granted")
