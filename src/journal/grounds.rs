@@ -82,7 +82,10 @@ fn check_call(
     if contract.is_some_and(|tool| tool.effect != ToolEffect::Write && tool.egress.is_empty()) {
         return None;
     }
-    let mut arguments = match here.state.task.granted_call(here.compiled, step) {
+    // What a person has edited is theirs.
+    let granted = matches!(here.state.granted_by(step), Some(GrantedBy::Question { .. }));
+    let granted = if granted { here.state.task.granted_call(here.compiled, step) } else { None };
+    let mut arguments = match granted {
         Some(granted) => find_others(granted.as_ref(), &input),
         None => find_strays(here.state, step, &input),
     };
