@@ -3,6 +3,7 @@
 
 mod authority;
 mod granted;
+mod granting;
 mod input;
 mod labels;
 mod phase;
