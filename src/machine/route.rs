@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::vocabulary::{PhaseName, WriteReason};
-use crate::spec::{Containment, Horizon, OnExhausted, Policy, Validate, ValidateAt};
+use crate::spec::{Horizon, OnExhausted, Policy, Validate, ValidateAt};
 
 /// How a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -68,8 +68,9 @@ pub(super) enum Next {
     },
 }
 
-/// The phase graph. `again` says whether PLAN may be entered once more, `tainted` whether untrusted output was read.
-pub(super) fn route(policy: &Policy, exit: Exit, again: bool, tainted: bool) -> Next {
+/// The phase graph. `again` says whether PLAN may be entered once more, `stands` whether what
+/// was done stands though it is rejected.
+pub(super) fn route(policy: &Policy, exit: Exit, again: bool, stands: bool) -> Next {
     let judges = policy.validate != Validate::Off;
     match exit {
         Exit::OutOfScope => Next::Done,
@@ -78,7 +79,7 @@ pub(super) fn route(policy: &Policy, exit: Exit, again: bool, tainted: bool) -> 
         Exit::Executed if judges && policy.validate_at == ValidateAt::Results => Next::Validate,
         Exit::Executed if policy.horizon == Horizon::Next => match again {
             true => Next::Plan,
-            false => exhausted(policy, exit, tainted),
+            false => exhausted(policy, exit, stands),
         },
         Exit::Executed if judges => Next::Write(WriteReason::JudgedAfterwards),
         Exit::Executed => Next::Write(WriteReason::ValidationOff),
@@ -91,19 +92,18 @@ pub(super) fn route(policy: &Policy, exit: Exit, again: bool, tainted: bool) -> 
             ValidateAt::Results => Next::Write(WriteReason::Accepted),
         },
         Exit::Rejected | Exit::StepFailed | Exit::Declined if again => Next::Plan,
-        Exit::Rejected | Exit::StepFailed | Exit::Declined => exhausted(policy, exit, tainted),
+        Exit::Rejected | Exit::StepFailed | Exit::Declined => exhausted(policy, exit, stands),
         Exit::Failed => Next::Error { exhausted: false },
     }
 }
 
 /// PLAN may not be entered again. A person's no is never written around. A validator that has read what is untrusted
-/// takes no finished answer away: the answer stands, and what was said against it stands beside it.
-fn exhausted(policy: &Policy, exit: Exit, tainted: bool) -> Next {
-    let on_answer = exit == Exit::Rejected && policy.validate_at == ValidateAt::Answer;
+/// takes no finished answer away, nor the account of what was done: that stands, with what was said against it.
+fn exhausted(policy: &Policy, exit: Exit, stands: bool) -> Next {
+    let on_answer = policy.validate_at == ValidateAt::Answer;
     match (policy.on_exhausted, exit) {
-        _ if on_answer && tainted && policy.containment != Containment::Off => Next::Done,
-        (OnExhausted::Fail, _) | (_, Exit::Declined) => Next::Error { exhausted: true },
-        (OnExhausted::Write, _) if on_answer => Next::Done,
-        (OnExhausted::Write, _) => Next::Write(WriteReason::Exhausted),
+        (OnExhausted::Fail, _) | (_, Exit::Declined) if !stands => Next::Error { exhausted: true },
+        (_, Exit::Rejected) if on_answer => Next::Done,
+        _ => Next::Write(WriteReason::Exhausted),
     }
 }

@@ -105,7 +105,9 @@ impl<'a> Run<'a> {
             Some(most) => self.task.draft < most,
             None => self.task.counters.replans < limits.max_replans,
         };
-        Some((exit, route(self.compiled.policy(), exit, again, self.task.tainted)))
+        let policy = self.compiled.policy();
+        let stands = exit == Exit::Rejected && self.task.stands_rejected(policy);
+        Some((exit, route(policy, exit, again, stands)))
     }
 
     /// Whether the re-planner drafts.

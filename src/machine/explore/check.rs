@@ -10,12 +10,13 @@ use super::letters::Letter;
 use super::report::{Check, Taken};
 use super::seen::Seen;
 use super::spent::Spent;
+use crate::contract::PlanStep;
 use crate::machine::{
-    Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step, WriteReason,
-    admit, outstanding, transition,
+    Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step, StepRun,
+    WriteReason, admit, outstanding, transition,
 };
 use crate::spec::{
-    Bounds, CompiledSpec, Containment, Horizon, OnExhausted, RoleName, Validate, ValidateAt, Write,
+    Bounds, CompiledSpec, Containment, Horizon, OnExhausted, Policy, RoleName, Validate, ValidateAt, Write,
 };
 
 /// Violations kept of one invariant; more would only repeat them.
@@ -53,6 +54,15 @@ pub(super) enum Outcome {
     Refused,
     Stepped(Step),
     Broken,
+}
+
+/// Whether a rejection by a validator that read what is untrusted takes nothing away: there is an answer, or all that was
+/// planned was done or left out.
+fn stands(policy: &Policy, state: &State) -> bool {
+    let failed = |(.., run): &(usize, &PlanStep, &StepRun)| run.has_failed() && !run.is_left_out();
+    let finished =
+        policy.validate_at == ValidateAt::Answer || !state.task.drafted().any(|step| failed(&step));
+    finished && state.task.tainted && policy.containment != Containment::Off
 }
 
 /// One step from an abstract state to another, without words.
@@ -124,7 +134,7 @@ impl<'a> Checks<'a> {
                 WriteReason::ValidationOff => policy.validate == Validate::Off,
                 WriteReason::JudgedAfterwards => policy.validate_at == ValidateAt::Answer,
                 WriteReason::NoToolNeeded => policy.can_skip_plan(),
-                WriteReason::Exhausted => policy.on_exhausted == OnExhausted::Write,
+                WriteReason::Exhausted => policy.on_exhausted == OnExhausted::Write || stands(policy, state),
             };
             self.claim("gated", holds, || format!("WRITE with the gate {:?}", writing.gate));
         }
@@ -216,16 +226,14 @@ impl<'a> Checks<'a> {
             self.claim("replans", sends_back && left, || format!("back to PLAN by {taken:?}"));
         } else if sends_back {
             let code = after.error().map(|error| error.code);
-            // One that read what is untrusted takes no finished answer away.
-            let stands = before.task.tainted && policy.containment != Containment::Off;
+            let at_answer = policy.validate_at == ValidateAt::Answer;
+            let writes_up = policy.on_exhausted == OnExhausted::Write;
             let ended = match (policy.on_exhausted, taken.exit) {
                 (_, Exit::Declined) => code == Some(ErrorCode::Rejected),
-                (on_exhausted, Exit::Rejected)
-                    if policy.validate_at == ValidateAt::Answer
-                        && (on_exhausted == OnExhausted::Write || stands) =>
-                {
+                (_, Exit::Rejected) if at_answer && (writes_up || stands(policy, before)) => {
                     taken.to == PhaseName::Done && after.objection().is_some()
                 }
+                (_, Exit::Rejected) if stands(policy, before) => taken.to == PhaseName::Write,
                 (OnExhausted::Write, _) => taken.to == PhaseName::Write,
                 (_, Exit::Rejected) => code == Some(ErrorCode::ValidationFailedMaxReplans),
                 (_, Exit::StepFailed) => code == Some(ErrorCode::StepFailedMaxReplans),
@@ -234,7 +242,8 @@ impl<'a> Checks<'a> {
             self.claim("replans", !left && ended, || format!("replans used up, {taken:?} with {code:?}"));
         }
         if taken.to == PhaseName::Write {
-            let exhausted = policy.on_exhausted == OnExhausted::Write && !left;
+            let written_up = policy.on_exhausted == OnExhausted::Write || stands(policy, before);
+            let exhausted = written_up && !left;
             let holds = match taken.exit {
                 Exit::Accepted => taken.from == PhaseName::Validate && judges,
                 Exit::Executed if goes_on => exhausted,

@@ -13,7 +13,7 @@ use crate::contract::{
     Decision, Intent, LabelledPart, PlanStep, PreviousContext, Shortfall, Source, Verdict,
 };
 use crate::machine::vocabulary::{Counters, Failure, GrantedBy, PhaseName, RunError, TraceLine, Usage};
-use crate::spec::{CompiledSpec, Policy, RoleName};
+use crate::spec::{CompiledSpec, Containment, Policy, RoleName, ValidateAt};
 
 /// A run at one moment. It serialises whole: written, read and stepped is the same as stepped. One that
 /// is read is checked, so that no file can make the machine panic.
@@ -273,6 +273,13 @@ impl Task {
     /// steps: no word of what a tool returned, nor of a model that read it.
     pub(crate) fn is_closed(&self, policy: &Policy) -> bool {
         self.tainted && policy.closes_planning()
+    }
+
+    /// Whether what was done stands though a validator rejects it for the last time: what it read may have talked it
+    /// into that, and there is an answer, or no step failed.
+    pub(crate) fn stands_rejected(&self, policy: &Policy) -> bool {
+        let is_contained = self.tainted && policy.containment != Containment::Off;
+        is_contained && (policy.validate_at == ValidateAt::Answer || self.first_failure().is_none())
     }
 
     /// Whether the answer may rest on what is untrusted: a tool's output, or an earlier answer that rests on one.
