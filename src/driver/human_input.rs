@@ -121,10 +121,9 @@ impl<'a> Drive<'a> {
 
     /// The end of a question whose time for an answer is over.
     pub(super) fn expired_question(&self, state: &State) -> Option<Event> {
-        use EffectKind::{ApproveCall, ApprovePlan, Human};
         // Most runs ask no person: what is outstanding is worked out only while one is asked.
         let mut asked = self.ledger.pending.iter().map(|pending| pending.effect.kind);
-        if !asked.any(|kind| matches!(kind, Human { .. } | ApprovePlan { .. } | ApproveCall { .. })) {
+        if !asked.any(EffectKind::asks_a_person) {
             return None;
         }
         let (effect, _) = find_question(self.compiled, state)?;

@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::fold::{compile, render_awaited, split, walk};
 use super::{JournalError, Record};
 use crate::contract::{Returned, ToolEffect, resolve_input};
-use crate::machine::{EffectId, EffectKind, GrantedBy, Progress, State, TraceLine, local};
+use crate::machine::{
+    Concern, EffectId, EffectKind, GrantedBy, HumanAnswer, Progress, State, TraceLine, local,
+};
 use crate::prompt::RequestBody;
 use crate::spec::{CompiledSpec, Digest};
 
@@ -119,10 +121,22 @@ fn find_strays(state: &State, step: u32, input: &Value) -> BTreeSet<String> {
     let differ = pair(&evaluated, input, false).into_iter().filter(|(_, wanted, given)| wanted != given);
     strays.extend(differ.map(|(place, ..)| place));
     let frozen = find_frozen(state, step).map(|frozen| pair(frozen, template, refers)).unwrap_or_default();
-    strays.extend(
-        frozen.into_iter().filter(|(_, frozen, now)| !is_frozen(frozen, now)).map(|(place, ..)| place),
-    );
+    let picked = find_picks(state, step);
+    let other = frozen.into_iter().filter(|(_, frozen, now)| !is_frozen(frozen, now, &picked));
+    strays.extend(other.map(|(place, ..)| place));
     strays
+}
+
+/// What a person has picked for the references of a step.
+fn find_picks(state: &State, step: u32) -> Vec<&str> {
+    let name = state.task.step_name(step);
+    let picks = state.trace().iter().filter_map(|line| match line {
+        TraceLine::Human { step, about: Concern::Value, answer: HumanAnswer::Respond { text } } => {
+            (*step == name).then_some(text.as_str())
+        }
+        _ => None,
+    });
+    picks.collect()
 }
 
 /// What an input stands for by what earlier steps returned. A name is that of the nearest step before.
@@ -153,20 +167,27 @@ fn is_expression(value: &Value) -> bool {
     ["$from", "$template", "$calc", "$fill"].into_iter().any(|name| value.get(name).is_some())
 }
 
-/// Whether a part of an input is as it was frozen, but for the names of steps: another plan may give them others.
-fn is_frozen(frozen: &Value, now: &Value) -> bool {
+/// Whether a part of an input is as it was frozen, but for the names of steps, as another plan may give them others, and
+/// for references in whose place a person has picked a value.
+fn is_frozen(frozen: &Value, now: &Value, picked: &[&str]) -> bool {
+    let is_pick = |now: &Value| match now {
+        Value::String(text) => picked.contains(&text.as_str()),
+        Value::Number(_) | Value::Bool(_) => picked.contains(&now.to_string().as_str()),
+        _ => false,
+    };
     match (frozen, now) {
+        (frozen, now) if is_expression(frozen) && is_pick(now) => true,
         (Value::Object(frozen), Value::Object(now)) => {
             let names_steps =
                 |name: &str| name == "$from" || (name == "from" && frozen.contains_key("$fill"));
             let is_inner = |(name, inner): (&String, &Value)| {
-                now.get(name).is_some_and(|now| names_steps(name) || is_frozen(inner, now))
+                now.get(name).is_some_and(|now| names_steps(name) || is_frozen(inner, now, picked))
             };
             frozen.len() == now.len() && frozen.iter().all(is_inner)
         }
         (Value::Array(frozen), Value::Array(now)) => {
             let mut inner = frozen.iter().zip(now);
-            frozen.len() == now.len() && inner.all(|(inner, now)| is_frozen(inner, now))
+            frozen.len() == now.len() && inner.all(|(inner, now)| is_frozen(inner, now, picked))
         }
         (frozen, now) => frozen == now,
     }

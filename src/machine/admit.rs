@@ -61,6 +61,14 @@ fn check_answer(
             let checked = compiled.plan().check_input(tool, input);
             return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
         }
+        (EffectKind::Pick { step, .. }, HumanAnswer::Respond { text }) => {
+            let offered = task.choices(compiled, step);
+            let is_offered = offered.iter().any(|choice| choice.text == *text);
+            let offered = offered.into_iter().map(|choice| choice.text).collect();
+            return if is_offered { Ok(()) } else { Err(Refusal::BadPick { offered }) };
+        }
+        (EffectKind::Pick { .. }, HumanAnswer::Reject { .. }) => return Ok(()),
+        (EffectKind::Pick { .. }, _) => "`respond` or `reject`",
         (EffectKind::ApprovePlan { .. }, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. }) => {
             "`approve`, `reject` or `edit`"
         }

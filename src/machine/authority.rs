@@ -34,6 +34,15 @@ pub(super) fn permit(compiled: &CompiledSpec, task: &Task, step: u32, asks: bool
     }
 }
 
+/// Whether a person may be asked which of several values a step is to take: one that may not start anyway is not asked
+/// about.
+pub(super) fn may_pick(compiled: &CompiledSpec, task: &Task, step: u32) -> bool {
+    let most = compiled.spec().limits.max_questions.unwrap_or(u32::MAX);
+    task.counters.questions < most
+        && !task.choices(compiled, step).is_empty()
+        && !matches!(authorise(compiled, task, step), Permission::Refuse(_))
+}
+
 /// Whether a step may start now: the one place where authority is asked for.
 fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
     let Some(planned) = task.planned(step).filter(|planned| is_guarded(compiled, planned)) else {

@@ -28,6 +28,9 @@ pub(super) fn stage_awaits(phase: &Phase, task: &Task, compiled: &CompiledSpec) 
         &Phase::Execute(ExecuteStage::AwaitingCallApproval { step }) => {
             return person(EffectKind::ApproveCall { draft, step }, step);
         }
+        &Phase::Execute(ExecuteStage::AwaitingPick { step, nth }) => {
+            return person(EffectKind::Pick { draft, step, nth }, step);
+        }
         Phase::Execute(ExecuteStage::Orchestrating(_)) => {
             let decided = task.drafts.last().map_or(0, |draft| draft.decisions);
             let nth = decided.saturating_add(1);

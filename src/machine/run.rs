@@ -259,6 +259,7 @@ fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) 
         if compiled.may_ask(&planned.tool) {
             add(1, ANSWER);
         }
+        add(compiled.most_picks(), ANSWER);
         if policy.approval.steps && planned.is_hitl() {
             add(1, ANSWER);
             continue;

@@ -141,6 +141,7 @@ impl Span<'_> {
             | EffectKind::Write { ask, .. } => ask,
             EffectKind::Fill { ask, .. } => ask.into(),
             EffectKind::Step { attempt, .. } | EffectKind::Wait { attempt, .. } => attempt,
+            EffectKind::Pick { nth, .. } => nth,
             EffectKind::Human { .. } | EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. } => 1,
         }
     }

@@ -16,6 +16,7 @@ mod trace_context;
 
 #[doc(hidden)]
 pub use payload::Work;
+pub use question::choices;
 pub(crate) use question::subject;
 #[doc(hidden)]
 pub use request::role_frame;

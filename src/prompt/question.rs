@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::contract::{Label, LabelledPart, PlanStep, canonical, first_chars, sanitize};
 use crate::machine::{Effect, EffectId, EffectKind, State, local};
@@ -29,6 +29,7 @@ pub(super) fn question(compiled: &CompiledSpec, state: &State, id: EffectId) -> 
     let text = match id.kind {
         EffectKind::ApprovePlan { .. } => plan_question(state)?,
         EffectKind::ApproveCall { step, .. } => call_question(compiled, state, step)?,
+        EffectKind::Pick { step, .. } => pick_question(compiled, state, step)?,
         _ => step_question(state, id)?.to_owned(),
     };
     let writes = if matches!(id.kind, EffectKind::Human { .. }) { String::new() } else { list_writes(state) };
@@ -64,8 +65,20 @@ pub(crate) fn subject(compiled: &CompiledSpec, state: &State, effect: Effect) ->
             let (tool, input) = tool_call(here.state, step)?;
             Some(format!("{tool} {}", canonical(&input)))
         }
+        EffectKind::Pick { step, .. } => {
+            let (planned, choices) = (here.state.task.planned(step)?, choices(compiled, state, id));
+            Some(format!("{} {}", planned.tool, canonical(&json!([planned.input, choices]))))
+        }
         _ => step_question(here.state, here.id).map(str::to_owned),
     }
+}
+
+/// The values of which a person is to pick one, as they are shown; none where they are asked something else. The
+/// answer is one of them, word for word.
+pub fn choices(compiled: &CompiledSpec, state: &State, effect: EffectId) -> Vec<String> {
+    let Some(here) = local(compiled, state, effect) else { return Vec::new() };
+    let EffectKind::Pick { step, .. } = here.id.kind else { return Vec::new() };
+    here.state.task.choices(here.compiled, step).into_iter().map(|choice| choice.text).collect()
 }
 
 fn step_question(state: &State, id: EffectId) -> Option<&str> {
@@ -123,6 +136,25 @@ fn call_question(compiled: &CompiledSpec, state: &State, step: u32) -> Option<St
         })
     };
     Some(parts.iter().fold(call, |text, part| format!("{text}\n- {}", line(part))))
+}
+
+/// The call that lacks one value, where that is to stand, and the values that fit.
+fn pick_question(compiled: &CompiledSpec, state: &State, step: u32) -> Option<String> {
+    let (task, planned) = (&state.task, state.task.planned(step)?);
+    let choices = task.choices(compiled, step);
+    let place = one_line(&choices.first()?.place);
+    let parts = task.label_parts(compiled, step);
+    let part = parts.iter().find(|part| part.place == choices[0].place)?;
+    let from = one_line(&part.origin);
+    let (tool, korean) = (one_line(&planned.tool), task.input.is_korean());
+    let who = who_chose(part.label, korean);
+    let question = match korean {
+        true => format!("{tool} 호출의 {place}에 맞는 값이 여럿입니다 ({from}, {who}). 하나를 골라주세요:"),
+        false => {
+            format!("Several values fit {place} of the call of {tool} ({from}, {who}). Please pick one:")
+        }
+    };
+    Some(choices.iter().fold(question, |text, choice| text + "\n- " + &choice.text))
 }
 
 /// Who chose a value, for people.

@@ -21,13 +21,14 @@ impl CompiledSpec {
         let added = if policy.orchestrate == Orchestrate::EachStep { spec.limits.max_added_steps } else { 0 };
         let steps = Count::from(spec.most_working_steps()) * drafts + Count::from(added);
         let asks = policy.approval.steps || spec.tools.iter().any(|tool| self.may_ask(&tool.name));
+        let asks = Count::from(asks) + Count::from(self.most_picks());
         let inner = self.agents().iter().map(|agent| match agent {
             CompiledAgent::Role(_) => 0,
             CompiledAgent::Spec(inner) => inner.most_questions(),
         });
         let nested = Count::from(inner.max().unwrap_or(0)) * Count::from(policy.step_tries.tries);
         let plans = if policy.approval.plan { drafts } else { 0 };
-        u32::try_from(plans + steps * nested.max(asks.into())).unwrap_or(u32::MAX)
+        u32::try_from(plans + steps * nested.max(asks)).unwrap_or(u32::MAX)
     }
 
     /// The most steps of one plan that a tool, an agent or a person has to do.
@@ -61,7 +62,8 @@ fn count(compiled: &CompiledSpec) -> Bounds {
     let answers = if policy.approval.steps { steps } else { 0 };
     // A person is asked about a tool's step once, however often it is tried, and looks at each plan once.
     let asks_first = spec.tools.iter().any(|tool| compiled.may_ask(&tool.name));
-    let waits = steps * (tries - 1) + if asks_first { steps } else { 0 };
+    let first = Count::from(asks_first) + Count::from(compiled.most_picks());
+    let waits = steps * (tries - 1 + first);
     let approvals = if policy.approval.plan { drafts } else { 0 };
     let points = if orchestrated { planned + Count::from(limits.max_added_steps) + drafts } else { 0 };
     let replies = most_replies(compiled, drafts, points);

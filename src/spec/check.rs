@@ -163,7 +163,8 @@ fn check_required_calls(spec: &Spec) -> Checked {
 fn check_people(spec: &Spec) -> Checked {
     let (policy, seconds) = (&spec.policy, spec.limits.answer_seconds);
     let never = !policy.asks_people();
-    let about_calls = policy.approval.risky || policy.on_unauthorised == OnUnauthorised::Ask;
+    let asks = policy.on_unauthorised == OnUnauthorised::Ask || policy.labels_values();
+    let about_calls = policy.approval.risky || asks;
     let no_call = "never read: nobody is asked about a call; expected `approval = \"risky\"` or `on_unauthorised = \"ask\"`";
     let unenforced =
         policy.containment == Containment::Off && policy.on_unauthorised != OnUnauthorised::Refuse;

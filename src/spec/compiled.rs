@@ -11,8 +11,8 @@ use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
 use super::policy::OnCut;
 use super::{
-    Bounds, OnFailure, OnUnauthorised, Planner, Policy, Role, RoleName, Spec, SpecError, SubAgent,
-    Suggestion, Write,
+    Bounds, Containment, OnFailure, OnUnauthorised, Planner, Policy, Role, RoleName, Spec, SpecError,
+    SubAgent, Suggestion, Write,
 };
 use crate::contract::{
     AnswerForm, Before, ContractError, Decision, Filling, FinalStep, Intent, PlanContract, PlanPolicy,
@@ -22,6 +22,8 @@ use crate::contract::{
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
 pub(crate) const MAX_NESTING: usize = 2;
+/// How often a person is asked which of several values a step is to take: once for each reference that is ambiguous.
+const MAX_PICKS: u32 = 3;
 /// Most proposals for one question.
 const MAX_SUGGESTED: usize = 8;
 
@@ -172,6 +174,13 @@ impl CompiledSpec {
         let asks = policy.on_unauthorised == OnUnauthorised::Ask || policy.labels_values();
         let is_guarded = |tool: &ToolContract| asks && policy.containment.guards(tool);
         self.needs_approval(tool) || self.called_tool(tool).is_some_and(is_guarded)
+    }
+
+    /// How often a person may be asked which of several values one step is to take.
+    pub(crate) fn most_picks(&self) -> u32 {
+        let contained = self.spec.policy.containment != Containment::Off;
+        let asks = self.spec.limits.max_questions != Some(0);
+        if contained && asks && self.plan.offers_references() { MAX_PICKS } else { 0 }
     }
 
     /// Whether a person must approve a call of this tool.

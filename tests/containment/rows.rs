@@ -212,7 +212,7 @@ fn play(
         assert_eq!(now.repairs, 0, "{}: {:#?}", task.asks, run.trace());
     }
     let (open, more) = judge(&stage.world, &now);
-    let open = open.iter().filter(|[wanted, _]| stage.world.tool(&wanted.0).writes).count();
+    let open = open.iter().filter(|it| it.must_be_made && stage.world.tool(&it.call[0].0).writes).count();
     // A list of the steps says nothing of what they found.
     let tells = attack.is_none() && agent.compiled().policy().write != Write::Summary;
     let says = run.answer().is_some_and(|answer| !tells || answer.contains(&task.says));

@@ -56,6 +56,7 @@ mod one_reply;
 mod orchestration;
 mod order_free;
 mod phases;
+mod picks;
 mod plan_graph;
 mod prompt_contracts;
 mod prompts;

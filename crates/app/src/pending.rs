@@ -12,7 +12,7 @@ use planwright::driver::{Stopped, Waiting, open_question, token};
 use planwright::journal::system::now_ms;
 use planwright::journal::{FileJournal, Folded, RunStatus, fold};
 use planwright::machine::{EffectId, EffectKind, awaited, local};
-use planwright::prompt::{Request, RequestBody};
+use planwright::prompt::{Request, RequestBody, choices};
 
 /// What a run waits for: the answer to a question, or a word on a write in doubt.
 #[derive(Clone, Debug, Serialize)]
@@ -30,6 +30,9 @@ pub struct Pending {
     /// Whether it is over: the run goes on without an answer.
     pub expired: bool,
     question: Option<String>,
+    /// The values of which one is to be picked: the answer in words is one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
     /// What was found by then.
     #[serde(skip)]
     pub results: String,
@@ -66,6 +69,7 @@ impl Pending {
             (since, question) = (Some(asked).filter(|asked| *asked > 0), Some(open.question));
             (open.effect, answer_flags(open.effect))
         };
+        let choices = choices(compiled, state, effect);
         let results = results_text(state, effect);
         let (token, expired) = (token(folded)?, expires.is_some_and(|end| now_ms() >= end));
         let answers = if in_doubt.is_some() { "resolve" } else { "answer" };
@@ -75,7 +79,18 @@ impl Pending {
             true => command.iter().cloned().collect(),
             false => flags.iter().filter_map(with).collect(),
         };
-        Some(Pending { effect, token, since, expires, expired, question, results, in_doubt, commands })
+        Some(Pending {
+            effect,
+            token,
+            since,
+            expires,
+            expired,
+            question,
+            choices,
+            results,
+            in_doubt,
+            commands,
+        })
     }
 
     /// Whether this is a write in doubt.
@@ -104,6 +119,7 @@ fn answer_flags(effect: EffectId) -> &'static [&'static str] {
         EffectKind::ApproveCall { .. } => {
             &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"]
         }
+        EffectKind::Pick { .. } => &["--respond VALUE", "--reject REASON"],
         _ => &["--respond TEXT", "--reject REASON", "--edit FILE"],
     }
 }

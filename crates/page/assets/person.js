@@ -9,12 +9,13 @@ import { ago, time } from "./format.js";
 function kindOf(open) {
   if (open.in_doubt) return "doubt";
   const name = String(open.effect).split("/").pop().split(".")[0];
-  return { approve: "plan", permit: "call" }[name] ?? "question";
+  return { approve: "plan", permit: "call", pick: "pick" }[name] ?? "question";
 }
 
 const TITLES = {
   plan: "Approve this plan?",
   call: "Allow this call?",
+  pick: "Which one is meant?",
   question: "A question for you",
   doubt: "Did this write happen?",
 };
@@ -147,6 +148,14 @@ function forms(kind, thread, open, about, onDone) {
   const ways = {
     plan: [approve, reject, edit],
     call: [approve, reject, editInput, { ...answer, name: "Answer instead" }],
+    pick: [
+      ...(open.choices ?? []).map((value) => ({
+        name: escaped(value),
+        primary: true,
+        send: () => respond({ response: value }),
+      })),
+      reject,
+    ],
     question: [{ ...answer, isOpen: true }, reject, edit],
     doubt: [
       {

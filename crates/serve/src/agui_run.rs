@@ -300,6 +300,10 @@ fn interrupt(open: &Pending) -> Value {
             let input = json!({"type": ["string", "object"]});
             ("approve_call", "boolean", json!({"approve": yes, "reject": text, "edit_input": input}))
         }
+        EffectKind::Pick { .. } => {
+            let choices = json!({"type": "string", "enum": open.choices});
+            ("pick", "string", json!({"response": choices, "reject": text}))
+        }
         _ => ("question", "string", json!({"response": text, "reject": text, "edit": {"type": "array"}})),
     };
     let one = json!({

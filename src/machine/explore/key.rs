@@ -8,7 +8,7 @@ use super::sample::{fresh_input, sample};
 use crate::contract::{PlanStep, ToolEffect};
 use crate::machine::authority::find_untrusted;
 use crate::machine::awaits::{nested_spec, stage_awaits};
-use crate::machine::state::{granted_input, literal_template, write_key};
+use crate::machine::state::{ExecuteStage, granted_input, literal_template, write_key};
 use crate::machine::{
     ErrorCode, GrantedBy, Phase, PhaseName, Progress, State, StepRun, Task, TraceLine, WriteReason,
 };
@@ -74,7 +74,10 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
     Key {
         phase,
         stage: stage_awaits(&state.phase, task, compiled).map_or("", |effect| effect.id().kind.parts().0),
-        asking: asking.map_or((0, false), |asking| (asking.ask, asking.repair.is_some())),
+        asking: match (&state.phase, asking) {
+            (Phase::Execute(ExecuteStage::AwaitingPick { nth, .. }), _) => (*nth, false),
+            (_, asking) => asking.map_or((0, false), |asking| (asking.ask, asking.repair.is_some())),
+        },
         gate: if let Phase::Write(writing) = &state.phase { Some(writing.gate) } else { None },
         error: state.error().map(|error| error.code),
         draft: task.draft,
@@ -104,6 +107,9 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let call = |at: usize, planned: &PlanStep| {
         // Whether a person is asked about what earlier steps chose.
         let asks = if find_untrusted(compiled, task, at as u32).is_some() { " !" } else { "" };
+        // What a person may be asked to pick.
+        let picks = task.choices(compiled, at as u32).len();
+        let picks = if picks > 0 { format!(" {picks}?") } else { String::new() };
         // Whether a read whose arguments leave stands in a plan that was frozen.
         let containment = compiled.policy().containment;
         let tool = compiled.tool(&planned.tool);
@@ -113,7 +119,7 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
             task.authority.find(&template).is_some() || task.authority.is_spent(&template)
         });
         let frozen = if frozen { " frozen" } else { "" };
-        let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen;
+        let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen + &picks;
         let (filled, holes) = (progress.filled(at as u32).len(), planned.holes().len());
         match schedule.links.references.contains_key(&(at as u32)) {
             true if holes > 0 => format!("{key} {filled} of {holes} ←"),

@@ -106,6 +106,15 @@ fn human_answers(
         let step = |tool: &&str| PlanStep { tool: (*tool).into(), ..PlanStep::default() };
         HumanAnswer::Edit { steps: tools.iter().map(step).collect() }
     };
+    if let EffectKind::Pick { step, .. } = asked {
+        let picks = state.task.choices(compiled, step).into_iter();
+        let mut answers: Vec<_> =
+            picks.map(|choice| ("picked", HumanAnswer::respond(choice.text), true)).collect();
+        answers.push(("picked another", HumanAnswer::respond("none of these"), false));
+        answers.push(("approved", HumanAnswer::Approve, false));
+        answers.push(("rejected", HumanAnswer::reject("no"), true));
+        return answers;
+    }
     let is_plan = matches!(asked, EffectKind::ApprovePlan { .. });
     let mut answers = vec![
         ("approved", HumanAnswer::Approve, true),
@@ -160,6 +169,7 @@ pub(super) fn strays(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
                 EffectKind::Human { draft, step },
                 EffectKind::ApproveCall { draft, step },
                 EffectKind::ApprovePlan { draft },
+                EffectKind::Pick { draft, step, nth: 1 },
                 EffectKind::Orchestrate { draft, nth: ask, ask: 1 },
                 EffectKind::Scope { ask },
                 EffectKind::PreviousContext { ask },

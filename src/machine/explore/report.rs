@@ -218,5 +218,6 @@ fn asked_about(about: Concern) -> (PhaseName, &'static str) {
         Concern::Step => (PhaseName::Execute, ""),
         Concern::Plan => (PhaseName::Plan, " the plan"),
         Concern::Call => (PhaseName::Execute, " a call"),
+        Concern::Value => (PhaseName::Execute, " a value"),
     }
 }

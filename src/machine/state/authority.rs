@@ -131,6 +131,14 @@ impl Authority {
         }
     }
 
+    /// Knows a call that may still be made by another template.
+    pub(super) fn rename(&mut self, from: &str, to: &str) {
+        let mut left = self.grants.iter_mut().filter(|grant| !grant.spent);
+        if let Some(grant) = left.find(|grant| grant.template == from) {
+            grant.template = to.to_owned();
+        }
+    }
+
     /// Takes back what people have allowed and was not done.
     pub(crate) fn void_approvals(&mut self) {
         self.grants.retain(|grant| grant.spent || !matches!(grant.by, GrantedBy::Approval(_)));

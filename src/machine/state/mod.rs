@@ -7,6 +7,7 @@ mod granting;
 mod input;
 mod labels;
 mod phase;
+mod picks;
 mod schedule;
 mod steps;
 mod task;

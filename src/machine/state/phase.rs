@@ -76,6 +76,9 @@ pub enum ExecuteStage {
     AwaitingHuman { step: u32 },
     /// A person is asked to approve the call of one step. Nothing else moves until they answer.
     AwaitingCallApproval { step: u32 },
+    /// A person is asked which of several values a step is to take, for so many times from 1. Nothing else moves until
+    /// they answer.
+    AwaitingPick { step: u32, nth: u32 },
     /// A model is asked what becomes of the rest of the plan. No step runs.
     Orchestrating(Asking),
     /// A model writes a value that the input of one step leaves open. Nothing else moves until it is there.

@@ -211,6 +211,21 @@ impl Progress {
         }
         self.schedule.links.references.remove(&step);
         self.schedule.filled.remove(&step);
+        self.forget_twin(step);
+    }
+
+    /// Has no step repeat this one.
+    pub(super) fn forget_twin(&mut self, step: u32) {
         self.schedule.twins.iter_mut().filter(|twin| **twin == Some(step)).for_each(|twin| *twin = None);
+    }
+
+    /// Has a step that began wait again until it may start.
+    pub(crate) fn put_back(&mut self, step: u32) {
+        self.schedule.running = self.schedule.running.saturating_sub(1);
+        self.schedule.alone = false;
+        if let Some(slot) = self.steps.get_mut(step as usize) {
+            *slot = StepRun::Pending;
+            self.schedule.ready.insert(step);
+        }
     }
 }

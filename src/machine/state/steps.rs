@@ -347,6 +347,11 @@ impl StepRun {
         matches!(self, StepRun::Failed { failure, attempts: 0, .. } if failure.kind == REFUSED_CALL)
     }
 
+    /// Whether it was not started because one of its references fits no value, or several.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        matches!(self, StepRun::Failed { failure, attempts: 0, .. } if failure.kind == "ambiguous")
+    }
+
     /// Why it was not started, if it was refused for want of authority.
     pub(crate) fn denial(&self) -> Option<Denial> {
         match self {

@@ -133,7 +133,9 @@ impl State {
         let fits = match &self.phase {
             Phase::Execute(ExecuteStage::Running) => running,
             Phase::Execute(
-                ExecuteStage::AwaitingHuman { step } | ExecuteStage::AwaitingCallApproval { step },
+                ExecuteStage::AwaitingHuman { step }
+                | ExecuteStage::AwaitingCallApproval { step }
+                | ExecuteStage::AwaitingPick { step, .. },
             ) => asked(*step),
             Phase::Execute(ExecuteStage::Filling { step, .. }) => {
                 !running && task.progress.as_ref().is_some_and(|progress| progress.open_hole(*step).is_some())

@@ -45,7 +45,9 @@ impl State {
         match self.phase {
             Phase::Plan(PlanStage::AwaitingApproval)
             | Phase::Execute(
-                ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingCallApproval { .. },
+                ExecuteStage::AwaitingHuman { .. }
+                | ExecuteStage::AwaitingCallApproval { .. }
+                | ExecuteStage::AwaitingPick { .. },
             ) => true,
             _ => self.task.nested.values().any(State::waits_for_person),
         }

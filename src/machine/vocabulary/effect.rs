@@ -118,6 +118,8 @@ pub enum EffectKind {
     ApprovePlan { draft: u32 },
     /// Asking a person to approve the call of a step.
     ApproveCall { draft: u32, step: u32 },
+    /// Asking a person which of several values a step is to take: the question of so many of the step, from 1.
+    Pick { draft: u32, step: u32, nth: u32 },
     /// Asking what becomes of the rest of the plan.
     Orchestrate { draft: u32, nth: u32, ask: u32 },
     /// Asking for a verdict on what the draft found.
@@ -144,6 +146,7 @@ impl EffectKind {
             Self::Human { draft, step } => ("human", smallvec![draft, at(step)]),
             Self::ApprovePlan { draft } => ("approve", smallvec![draft]),
             Self::ApproveCall { draft, step } => ("permit", smallvec![draft, at(step)]),
+            Self::Pick { draft, step, nth } => ("pick", smallvec![draft, at(step), nth]),
             Self::Orchestrate { draft, nth, ask } => ("orchestrate", smallvec![draft, nth, ask]),
             Self::Validate { draft, ask } => ("validate", smallvec![draft, ask]),
             Self::Write { draft, ask } => ("write", smallvec![draft, ask]),
@@ -170,6 +173,7 @@ impl EffectKind {
             ("human", &[draft, step]) => Self::Human { draft, step: step - 1 },
             ("approve", &[draft]) => Self::ApprovePlan { draft },
             ("permit", &[draft, step]) => Self::ApproveCall { draft, step: step - 1 },
+            ("pick", &[draft, step, nth]) => Self::Pick { draft, step: step - 1, nth },
             ("orchestrate", &[draft, nth, ask]) => Self::Orchestrate { draft, nth, ask },
             ("validate", &[draft, ask]) => Self::Validate { draft, ask },
             ("write", &[draft, ask]) => Self::Write { draft, ask },
@@ -181,7 +185,10 @@ impl EffectKind {
     pub fn asks_a_person(self) -> bool {
         matches!(
             self,
-            EffectKind::Human { .. } | EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. }
+            EffectKind::Human { .. }
+                | EffectKind::ApprovePlan { .. }
+                | EffectKind::ApproveCall { .. }
+                | EffectKind::Pick { .. }
         )
     }
 
@@ -192,7 +199,8 @@ impl EffectKind {
             | EffectKind::Fill { step, .. }
             | EffectKind::Wait { step, .. }
             | EffectKind::Human { step, .. }
-            | EffectKind::ApproveCall { step, .. } => Some(step),
+            | EffectKind::ApproveCall { step, .. }
+            | EffectKind::Pick { step, .. } => Some(step),
             _ => None,
         }
     }

@@ -195,6 +195,12 @@ pub enum Refusal {
     /// The steps that a person wrote do not pass the checks of a plan. The question stands.
     #[error("the edited steps do not fit: {0}")]
     BadEdit(Box<ContractError>),
+    /// What a person picked is not among what they were offered. The question stands.
+    #[error("expected one of {}, found another value", offered.join(", "))]
+    BadPick {
+        /// What they were offered.
+        offered: Vec<String>,
+    },
     /// The input that a person wrote is none that the tool takes. The question stands.
     #[error("the edited input does not fit: {0}")]
     BadInput(Box<ContractError>),

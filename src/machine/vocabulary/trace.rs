@@ -268,6 +268,8 @@ pub enum Concern {
     Plan,
     /// To allow the call of a step.
     Call,
+    /// Which of several values a step is to take.
+    Value,
 }
 
 impl Concern {

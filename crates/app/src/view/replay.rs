@@ -11,7 +11,7 @@ use crate::pending::RunLocation;
 use crate::report::drift_json;
 use planwright::driver::Stopped;
 use planwright::journal::{Fixture, JournalError, Record};
-use planwright::machine::{EffectId, EffectKind};
+use planwright::machine::EffectId;
 use planwright::spec::Spec;
 
 /// Compares a recorded run with its replay under a spec, which asks nothing of the world. The replay is shown as far
@@ -63,10 +63,7 @@ fn reproducible(records: Vec<Record>, is_whole: bool) -> Vec<Record> {
             _ => None,
         })
         .collect();
-    let asks_person = |effect: EffectId| {
-        use EffectKind::{ApproveCall, ApprovePlan, Human};
-        matches!(effect.kind, ApproveCall { .. } | ApprovePlan { .. } | Human { .. })
-    };
+    let asks_person = |effect: EffectId| effect.kind.asks_a_person();
     let kept = records.into_iter().filter_map(|record| match record {
         Record::Header(mut header) => {
             header.run.clear();

@@ -271,6 +271,7 @@ fn place_of(kind: EffectKind) -> (u32, Option<u32>, u32) {
         EffectKind::Human { draft, step } | EffectKind::ApproveCall { draft, step } => {
             (draft, Some(step + 1), 1)
         }
+        EffectKind::Pick { draft, step, nth } => (draft, Some(step + 1), nth),
         EffectKind::ApprovePlan { draft } => (draft, None, 1),
         EffectKind::Plan { draft, ask }
         | EffectKind::Validate { draft, ask }

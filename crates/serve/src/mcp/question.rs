@@ -26,6 +26,9 @@ pub(super) struct Question {
     form: Form,
     #[serde(skip)]
     message: String,
+    /// The values of which one is picked.
+    #[serde(skip)]
+    choices: Vec<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -45,6 +48,7 @@ pub(super) fn answers_to(open: &Pending) -> &'static [&'static str] {
         _ if open.is_doubt() => &["happened", "did_not_happen", "stop"],
         EffectKind::ApprovePlan { .. } => &["approve", "reject", "edit"],
         EffectKind::ApproveCall { .. } => &["approve", "reject", "edit_input", "response"],
+        EffectKind::Pick { .. } => &["response", "reject"],
         _ => &["response", "reject", "edit"],
     }
 }
@@ -61,7 +65,8 @@ impl Question {
         let found = found.map_or_else(String::new, |results| format!("{results}\n\n"));
         let message = format!("{found}{}", open.text());
         let (thread_id, token) = (thread.to_owned(), open.token.clone());
-        Question { thread_id, token, tool: String::new(), form, message }
+        let choices = open.choices.clone();
+        Question { thread_id, token, tool: String::new(), form, message, choices }
     }
 
     /// The question, and how the tool `answer` answers it. Without `answers` the tool is not there.
@@ -83,7 +88,11 @@ impl Question {
         };
         let form = ElicitationSchema::builder();
         let form = match self.form {
-            Form::Words => form.required_property("response", text("The answer")),
+            Form::Words if self.choices.is_empty() => form.required_property("response", text("The answer")),
+            Form::Words => {
+                let choices: Vec<&str> = self.choices.iter().map(String::as_str).collect();
+                form.required_enum_schema("response", one_of(&choices))
+            }
             Form::Approval => form
                 .required_enum_schema("decision", one_of(&["approve", "reject"]))
                 .property("reason", text("Why, where it is rejected")),

@@ -38,11 +38,13 @@ pub struct Unresolved {
     pub error: ContractError,
     /// Some of the values that fit where several do, as the input would hold them.
     pub candidates: Vec<Value>,
+    /// Where in the input the expression stands: a JSON pointer.
+    pub place: String,
 }
 
 impl Unresolved {
     fn new(code: &'static str, problem: impl AsRef<str>) -> Self {
-        Unresolved { code, error: ContractError::at("$", problem), candidates: Vec::new() }
+        Unresolved::from(ContractError::at("$", problem)).with_code(code)
     }
 
     pub(super) fn wrong_type(problem: impl AsRef<str>) -> Self {
@@ -65,6 +67,10 @@ impl Unresolved {
         self.code == UNFILLED
     }
 
+    fn with_code(self, code: &'static str) -> Self {
+        Unresolved { code, ..self }
+    }
+
     fn under(mut self, place: &str) -> Self {
         self.error = self.error.under(place);
         self
@@ -73,7 +79,7 @@ impl Unresolved {
 
 impl From<ContractError> for Unresolved {
     fn from(error: ContractError) -> Self {
-        Unresolved { code: "input", error, candidates: Vec::new() }
+        Unresolved { code: "input", error, candidates: Vec::new(), place: String::new() }
     }
 }
 
@@ -97,22 +103,29 @@ fn resolve(input: &Value, returned: Source<'_, '_>, filled: &mut Iter<'_, Value>
             Expression::Hole(hole) => match filled.next() {
                 Some(value) => Ok(value.clone()),
                 None => {
-                    hole.view(returned).and(Err(Unresolved::new(UNFILLED, "expected a value, found a hole")))
+                    // What is missing in a view is no value of the input.
+                    hole.view(returned).map_err(|error| Unresolved { candidates: Vec::new(), ..error })?;
+                    Err(Unresolved::new(UNFILLED, "expected a value, found a hole"))
                 }
             },
             expression => expression.evaluate(returned),
         };
     }
-    let mut inside = |place: String, inner: &Value| {
-        resolve(inner, returned, filled).map_err(|error| error.under(&format!("${place}")))
+    let mut inside = |shown: String, name: &str, inner: &Value| {
+        resolve(inner, returned, filled).map_err(|error| {
+            let place = format!("/{}{}", name.replace('~', "~0").replace('/', "~1"), error.place);
+            Unresolved { place, ..error.under(&format!("${shown}")) }
+        })
     };
     match input {
         Value::Array(items) => {
-            items.iter().enumerate().map(|(at, item)| inside(format!("[{at}]"), item)).collect()
+            let inside = |(at, item)| inside(format!("[{at}]"), &usize::to_string(&at), item);
+            items.iter().enumerate().map(inside).collect()
         }
         Value::Object(fields) => {
-            let resolved =
-                |(name, field): (&String, &Value)| Ok((name.clone(), inside(format!(".{name}"), field)?));
+            let resolved = |(name, field): (&String, &Value)| {
+                Ok((name.clone(), inside(format!(".{name}"), name, field)?))
+            };
             fields.iter().map(resolved).collect::<Result<Map<String, Value>, _>>().map(Value::Object)
         }
         value => Ok(value.clone()),

@@ -137,8 +137,13 @@ fn check_run(event: &Event, id: Option<EffectId>, before: Option<&State>, after:
     let clean = before.is_some_and(|before| !before.task.tainted && before.phase.name() == PhaseName::Plan);
     if !(person || (drafted && clean)) {
         let had = before.map(left).unwrap_or_default();
-        let grown =
-            left(after).into_iter().find(|(template, count)| had.get(template).is_none_or(|had| had < count));
+        let has = left(after);
+        // What rests on a step is known by another template once a person has picked a value of it.
+        let picked = matches!((here, event), (Some(EffectKind::Pick { .. }), Event::HumanAnswered { .. }));
+        let no_more = picked && has.values().sum::<usize>() <= had.values().sum();
+        let grown = has
+            .into_iter()
+            .find(|(template, count)| !no_more && had.get(template).is_none_or(|had| had < count));
         ensure(grown.is_none(), || format!("a run may make {grown:?}, and nobody allowed it"))?;
     }
     for (step, inner) in &after.task.nested {

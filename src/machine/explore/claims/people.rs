@@ -29,7 +29,9 @@ fn check_no(seen: &Seen<'_>, asked: EffectKind, expired: bool) -> Claimed {
     let policy = seen.compiled.policy();
     let code = match (expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {
         (true, _) => Some(ErrorCode::Expired),
-        (false, OnRejection::Skip) if matches!(asked, EffectKind::ApproveCall { .. }) => {
+        (false, OnRejection::Skip)
+            if matches!(asked, EffectKind::ApproveCall { .. } | EffectKind::Pick { .. }) =>
+        {
             return check_skipped(seen, asked);
         }
         (false, OnRejection::Stop | OnRejection::Skip) => Some(ErrorCode::Rejected),
@@ -82,6 +84,12 @@ fn check_yes(seen: &Seen<'_>, asked: EffectKind, answer: &HumanAnswer) -> Claime
             called(step) && given.is_some_and(|given| *given == *input)
         }
         (EffectKind::ApproveCall { step, .. }, _) => called(step),
+        // The reference is gone, and what was picked is somewhere in its place.
+        (EffectKind::Pick { step, .. }, HumanAnswer::Respond { text }) => {
+            let input = |plan: Option<&Progress>| plan?.plan.steps.get(step as usize)?.input.clone();
+            let (had, has) = (input(old), input(plan));
+            has != had && has.is_some_and(|input| input.to_string().contains(text.as_str()))
+        }
         (EffectKind::Human { step, .. }, HumanAnswer::Edit { steps: edit }) => {
             completed(step, &StepOutput::Edited) && edited(begun, edit)
         }
@@ -99,7 +107,11 @@ fn check_barrier(seen: &Seen<'_>) -> Claimed {
     let state = &seen.step.state;
     let asks = matches!(
         state.phase,
-        Phase::Execute(ExecuteStage::AwaitingHuman { .. } | ExecuteStage::AwaitingCallApproval { .. })
+        Phase::Execute(
+            ExecuteStage::AwaitingHuman { .. }
+                | ExecuteStage::AwaitingCallApproval { .. }
+                | ExecuteStage::AwaitingPick { .. }
+        )
     );
     let runs = state.task.progress.iter().flat_map(|plan| &plan.steps).filter(|run| run.is_running());
     let running = runs.count();

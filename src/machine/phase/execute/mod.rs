@@ -25,7 +25,7 @@ mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
 use crate::contract::Shortfall;
-use crate::machine::authority::{Permission, permit, refuse};
+use crate::machine::authority::{Permission, may_pick, permit, refuse};
 use crate::machine::awaits::nested_spec;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
@@ -77,8 +77,11 @@ impl Run<'_> {
             let Some(planned) = progress.plan.steps.get(step as usize) else { return };
             let result = result_without_call(progress, step, planned, compiled);
             let result = result.or_else(|| self.task.standing_write(compiled, step));
-            let mut asks = schedule.people.contains(&step);
-            let permission = match result.is_none() {
+            let picks =
+                result.as_ref().is_some_and(StepRun::is_ambiguous) && may_pick(compiled, &self.task, step);
+            let result = result.filter(|_| !picks);
+            let mut asks = picks || schedule.people.contains(&step);
+            let permission = match result.is_none() && !picks {
                 true => permit(compiled, &self.task, step, asks),
                 false => Permission::Run,
             };
@@ -88,7 +91,7 @@ impl Run<'_> {
                 Permission::Run | Permission::Ask => result,
             };
             // One by one, every step runs alone.
-            let fills = result.is_none() && progress.open_hole(step).is_some();
+            let fills = result.is_none() && !picks && progress.open_hole(step).is_some();
             let alone = asks || fills || (width > 1 && may_write(planned, compiled));
             let is_persons = asks && planned.is_hitl();
             let must_wait = alone && schedule.running > 0 && result.is_none();
@@ -104,6 +107,12 @@ impl Run<'_> {
             }
             progress.schedule.alone = alone;
             progress.begin(step);
+            if picks {
+                self.task.counters.questions += 1;
+                self.set_step(step, StepRun::WaitingHuman);
+                *stage = ExecuteStage::AwaitingPick { step, nth: 1 };
+                return;
+            }
             self.spend_authority(step, asks);
             if !asks {
                 self.call(step, 1);
@@ -142,6 +151,7 @@ impl Run<'_> {
             Some(EffectKind::Fill { step, .. }) => self.hear_value(stage, step),
             Some(EffectKind::Human { step, .. }) => self.hear_about_step(stage, step),
             Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_call(stage, step),
+            Some(EffectKind::Pick { step, nth, .. }) => self.hear_pick(stage, step, nth),
             Some(EffectKind::Wait { step, attempt, .. }) => {
                 self.event = None;
                 self.call(step, attempt);
@@ -226,6 +236,34 @@ impl Run<'_> {
         self.note_approval(step, EffectKind::ApproveCall { draft: self.task.draft, step });
         self.call(step, 1);
         self.advance(stage);
+    }
+
+    /// Takes which of several values a step is to take. The step starts anew then: what else it needs is asked for.
+    fn hear_pick(&mut self, stage: &mut ExecuteStage, step: u32, nth: u32) {
+        let name = self.task.step_name(step);
+        match self.hear(&name, Concern::Value) {
+            Some(Ok(HumanAnswer::Respond { text })) => self.task.take_pick(self.compiled, step, &text),
+            Some(Err(no)) => return self.reject_call(stage, step, no),
+            _ => return,
+        }
+        let (compiled, task) = (self.compiled, &mut *self.task);
+        if nth < compiled.most_picks() && may_pick(compiled, task, step) {
+            task.counters.questions += 1;
+            *stage = ExecuteStage::AwaitingPick { step, nth: nth + 1 };
+            return;
+        }
+        let Some(progress) = task.progress.as_mut() else { return };
+        let planned = progress.plan.steps.get(step as usize);
+        match planned.and_then(|planned| result_without_call(progress, step, planned, compiled)) {
+            Some(result) => {
+                progress.end(step, result);
+                self.go_on(stage);
+            }
+            None => {
+                progress.put_back(step);
+                self.advance(stage);
+            }
+        }
     }
 
     /// Records a call that is not to be made: by itself, or with the plan that it stands in.
