@@ -20,7 +20,7 @@ mod trust;
 
 pub(crate) use contained::find_addresses;
 pub(crate) use growing::{WordsIn, split_thoughts};
-pub use plan::{AskedCall, FinalStep, Plan, PlanPolicy, PlanStep};
+pub use plan::{AskedCall, EditedSteps, FinalStep, Plan, PlanPolicy, PlanStep};
 pub(crate) use plan::{FILL, Hole, Links, USUAL_HOLES, is_default};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};

@@ -218,8 +218,11 @@ impl<'a> Resume<'a> {
 
     /// Refuses what a person says, or its token, if it does not fit what is open.
     fn check_input(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
+        let spent = self.token.as_ref().and_then(|given| find_spent(records, given));
         let (is_fitting, nothing) = match (&self.input, folded.doubts().next()) {
             (None, None) => return Ok(()),
+            // An answer that comes too late does so, too, where what the first one set going is in doubt.
+            (Some(HumanInput::Answer(_)), Some(_)) if spent.is_some() => (false, Stopped::NotWaiting),
             (None | Some(HumanInput::Answer(_)), Some((effect, tool))) => {
                 return Err(Stopped::InDoubt { effect, tool });
             }
@@ -230,10 +233,7 @@ impl<'a> Resume<'a> {
         match &self.token {
             None => open.map(drop).ok_or(nothing),
             Some(given) if open.as_ref() == Some(given) => Ok(()),
-            Some(given) => Err(match find_spent(records, given) {
-                Some(effect) => Stopped::AlreadyAnswered { effect },
-                None => Stopped::WrongToken,
-            }),
+            Some(_) => Err(spent.map_or(Stopped::WrongToken, |effect| Stopped::AlreadyAnswered { effect })),
         }
     }
 }

@@ -350,7 +350,7 @@ pub enum StoreError {
         thread: ThreadId,
     },
     /// The thread has no such turn.
-    #[error("the thread {thread} has {turns} turns, and none of the number {}", .turn + 1)]
+    #[error("the thread {thread} has {turns} turn{}, and none of the number {}", if *.turns == 1 { "" } else { "s" }, .turn + 1)]
     NoTurn {
         /// The thread.
         thread: ThreadId,

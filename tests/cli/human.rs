@@ -58,8 +58,10 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
     assert_eq!(std::fs::read(home.path("run.jsonl")).unwrap(), before);
 
     home.write("steps.json", "{}");
+    home.write("typo.json", r#"[{"tool": "calc", "inptu": "6*7"}]"#);
     for (file, problem) in [
         ("steps.json", "--edit: steps.json: expected a JSON list of plan steps"),
+        ("typo.json", "step 1: unknown field `inptu`, a step has id, tool, agent, with, input"),
         ("none.json", "cannot be read"),
     ] {
         home.check(&["resume", "--edit", file, "run.jsonl"], 2).complains(&[problem]);

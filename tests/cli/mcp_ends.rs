@@ -12,7 +12,7 @@ use crate::cli_support::{Home, Said};
 use crate::serve::Service;
 use crate::support::{Answer, Seen, Server};
 
-/// A server that answers no call. Where there is a file `deaf` it minds neither the end of its input nor SIGTERM, and
+/// A server that answers no call, and ends at one where there is a file `dies`. Where there is a file `deaf` it minds neither the end of its input nor SIGTERM, and
 /// neither does what it has started; where there is a file `silent`, it does not say which tools it has.
 const SCRIPT: &str = r#"
 if [ -e deaf ]; then trap '' TERM; sleep 600 & fi
@@ -24,6 +24,7 @@ while read -r line; do
     case $line in
         *'"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}' ;;
         *'"tools/list"'*) [ -e silent ] || say '{"tools":[{"name":"write","description":"Writes.","inputSchema":{"type":"object"}}]}' ;;
+        *'"tools/call"'*) [ -e dies ] && exit ;;
     esac
 done
 wait
@@ -44,13 +45,13 @@ prompt = "Plan."
 prompt = "Answer."
 "#;
 
-const PROGRAM: &str = "command = \"sh\"\nargs = [\"server.sh\"]";
-const WRITE: &str = r#"{"goal": "g", "steps": [{"tool": "notes.write", "input": {}}, {"tool": "final_answer", "input": "a"}]}"#;
+pub const PROGRAM: &str = "command = \"sh\"\nargs = [\"server.sh\"]";
+pub const WRITE: &str = r#"{"goal": "g", "steps": [{"tool": "notes.write", "input": {}}, {"tool": "final_answer", "input": "a"}]}"#;
 const SUM: &str =
     r#"{"goal": "g", "steps": [{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "a"}]}"#;
 
 /// An agent whose server is pinned, and a model that plans this.
-fn world(server: &str, plan: &'static str) -> (Home, Server) {
+pub fn world(server: &str, plan: &'static str) -> (Home, Server) {
     let model = Server::start(move |seen, _| {
         Answer::reply(if seen.json()["response_format"].to_string().contains("steps") { plan } else { "끝" })
     });

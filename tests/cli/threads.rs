@@ -238,7 +238,7 @@ fn fork_before_an_answer_takes_another_and_leaves_the_first_as_it_was() {
     fork(&["또", "--before", "human.1.9"], &["turn 1 of 보고서 has no human.1.9", "--records"]);
     fork(&["또", "--before", "person.1"], &["expected an effect id"]);
     fork(&["또", "--at", "999"], &["records to copy, found 999"]);
-    fork(&["또", "--turn", "2"], &["has 1 turns, and none of the number 2"]);
+    fork(&["또", "--turn", "2"], &["has 1 turn, and none of the number 2"]);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn wrong_inputs_are_explained_and_what_is_no_store_is_left_as_it_was() {
     home.refuses(&["threads", "list", "--status", "lost"], &["in_doubt"]);
     home.refuses(&["threads", "list", "--limit", "0"], &["--limit"]);
     home.refuses(&["threads", "show", " x"], &["neither begins nor ends with white space"]);
-    home.refuses(&["threads", "show", "--turn", "2", THREAD], &["has 1 turns, and none of the number 2"]);
+    home.refuses(&["threads", "show", "--turn", "2", THREAD], &["has 1 turn, and none of the number 2"]);
     home.refuses(&["run", "--thread", "x", "--journal", "y", "q"], &["cannot be used with"]);
     home.refuses(&["threads"], &["Usage"]);
 

@@ -53,6 +53,10 @@ fn replay(args: &CompareArgs, place: &StorePlace) -> Result<(RunView, RunView, C
 fn lines(comparison: &Comparison, names: [&str; 2], style: Style) -> Vec<String> {
     let Comparison { equal, a, b, parting, differences, effects, steps, replay } = comparison;
     let mut lines = vec![run_line("A", names[0], a), run_line("B", names[1], b)];
+    if a.now != b.now {
+        let [a, b] = [a, b].map(|run| run.now.as_deref().map_or_else(|| "none".to_owned(), text::line));
+        lines.push(format!("the time that models are told does not count: {a} in A, {b} in B"));
+    }
     if let Some(replay) = replay {
         lines.extend(replay_lines(replay, style));
     }

@@ -11,6 +11,7 @@ use crate::editor::{is_typed, read_line};
 use crate::out::{Look, Style};
 use crate::wrap::wrap;
 use crate::{out, text};
+use planwright::contract::EditedSteps;
 use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
 use planwright::ports::{Human, Question};
@@ -139,7 +140,7 @@ impl AnswerArgs {
         }
         if let Some(path) = edit {
             let hint = "such as [{\"tool\": \"calc\", \"input\": \"1+1\"}]";
-            let steps = read_json("--edit: ", path, "a JSON list of plan steps", Some(hint))?;
+            let EditedSteps(steps) = read_json("--edit: ", path, "a JSON list of plan steps", Some(hint))?;
             return Ok(Some(HumanAnswer::Edit { steps }));
         }
         let said = respond.as_ref().map(HumanAnswer::respond).or(reject.as_ref().map(HumanAnswer::reject));
@@ -191,7 +192,8 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
         ("no" | "n" | "아니요" | "아니오" | "거절", _) => Ok(HumanAnswer::reject("")),
         (_, None) => Ok(HumanAnswer::respond(line)),
         (_, Some(json)) if is_plan => {
-            parse_edit(json, "a JSON list of plan steps").map(|steps| HumanAnswer::Edit { steps })
+            let steps = parse_edit(json, "a JSON list of plan steps");
+            steps.map(|EditedSteps(steps)| HumanAnswer::Edit { steps })
         }
         (_, Some(json)) => {
             let expected = "an input as JSON, such as \"a text\"";
@@ -246,7 +248,10 @@ mod tests {
                 assert_eq!(parse_answer(line, asked), Ok(meant), "{line}");
             }
         }
-        for (line, asked) in [("edit: x", PLAN), ("edit: {}", PLAN), ("edit: 1+", CALL), ("edit", CALL)] {
+        let typo = r#"edit: [{"tool": "calc", "inptu": "1+1"}]"#;
+        for (line, asked) in
+            [("edit: x", PLAN), ("edit: {}", PLAN), (typo, PLAN), ("edit: 1+", CALL), ("edit", CALL)]
+        {
             let problem = parse_answer(line, asked).unwrap_err();
             assert!(problem.starts_with("edit: expected"), "{line}: {problem}");
         }

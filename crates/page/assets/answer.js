@@ -4,11 +4,11 @@
 import { Problem, get, postUntilReached, randomName, threadPath } from "./api.js";
 import { announce, bdi, block, h, newId } from "./dom.js";
 
-// What tells that somebody else was first.
-export const NOTE = { class: "card stack", "aria-label": "Answered elsewhere" };
+// What tells that somebody else was first, or what an answer came to.
+export const NOTE = { class: "card stack", "aria-label": "What became of your answer" };
 
 export function noteIn(place) {
-  return place?.querySelector("[aria-label='Answered elsewhere']");
+  return place?.querySelector(`[aria-label='${NOTE["aria-label"]}']`);
 }
 
 // A row of ways to answer. One without a field sends at once; each other opens its form.
@@ -97,7 +97,9 @@ function read(way, field) {
   if (!way.isJson)
     return text.trim() || way.mayBeEmpty ? { value: text.trim() } : { problem: `${way.label}: nothing is written yet` };
   try {
-    return { value: JSON.parse(text) };
+    const value = JSON.parse(text);
+    const isList = way.isJson === "maybe" || Array.isArray(value);
+    return isList ? { value } : { problem: 'Steps are a list, such as [{"tool": "calc", "input": "1+1"}]' };
   } catch (error) {
     return { problem: `This is not JSON: ${error.message}` };
   }
@@ -124,11 +126,13 @@ export async function send(way, value, state, refusal, field, onDone) {
   } catch (error) {
     // What was sent without a name of its own may have been taken before the connection was lost: then nobody is asked it
     // any more.
-    const isStale = error instanceof Problem && place && !(await isAsked(state));
-    if (error.isRepeated && !once && isStale) return onDone("taken");
-    if (isStale) {
-      const words = `This was answered elsewhere: your “${way.name}” was not taken.`;
-      place.prepend(h("section", NOTE, h("p", { role: "status" }, words), field?.value ? block(field.value) : null));
+    const open = error instanceof Problem && place ? await askedNow(state) : state;
+    const taken = comeOf(error, way, open?.effect === state.effect);
+    if (open?.token !== state.token) {
+      if (error.isRepeated && !once && !taken) return onDone("taken");
+      const words = taken || `This was answered elsewhere: your “${way.name}” was not taken.`;
+      const typed = field?.value && !taken ? block(field.value) : null;
+      place.prepend(h("section", NOTE, h("p", { role: "status" }, words), typed));
       return onDone("taken");
     }
     onDone("refused");
@@ -139,10 +143,18 @@ export async function send(way, value, state, refusal, field, onDone) {
   }
 }
 
-async function isAsked({ thread, token }) {
-  // Where the thread cannot be read, it is still asked as far as is known.
-  const shown = await get(threadPath(thread)).catch(() => null);
-  return !shown || shown.turns.at(-1)?.open?.token === token;
+// What is asked now. Where the thread cannot be read, it is the same as far as is known.
+async function askedNow(state) {
+  const shown = await get(threadPath(state.thread)).catch(() => null);
+  return shown ? shown.turns.at(-1)?.open : state;
+}
+
+// What an answer came to that was taken, and whose run then stopped; nothing of one that was not taken.
+function comeOf({ word, message }, { name }, isSame) {
+  const taken = `Your “${name}” was taken`;
+  if (word === "interrupted") return `${taken}, and then the run stopped: ${message}`;
+  if (word !== "write-in-doubt") return "";
+  return isSame ? `${taken}: the call was made again, and is in doubt again.` : `${taken}. A write is in doubt now.`;
 }
 
 function refuse(refusal, field, problem, hint = "") {

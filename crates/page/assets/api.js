@@ -79,6 +79,11 @@ export function noteBegun(thread) {
   begun.add(thread);
 }
 
+// Notes that a thread is there, so that it is missed where it no longer is.
+export function noteThere(thread) {
+  begun.delete(thread);
+}
+
 // Whether a thread was begun here.
 export function wasBegun(thread) {
   return begun.has(thread);

@@ -1,28 +1,32 @@
 // A thread as a conversation: what was asked and answered, what happens now, and what a person is asked.
 
-import { Problem, get, isMissing, needs, post, postUntilReached, randomName } from "./api.js";
+import { Problem, get, isMissing, needs, noteThere, post, postUntilReached, randomName } from "./api.js";
 import { remove, threadPath, wasBegun } from "./api.js";
-import { announce, bdi, block, h, keep, missing, newId, parts, show, sureButton, tag } from "./dom.js";
+import { announce, bdi, block, h, keep, keepFocus, newId, parts, show, sureButton, tag, tellMissing } from "./dom.js";
 import { duration, statusWord } from "./format.js";
 import { personPanel, replacePanel } from "./person.js";
 import { follow } from "./stream.js";
-import { forkedFrom, onStatus, statusChip, threadAddress } from "./threads.js";
+import { forkedFrom, noteUnreadable, onStatus, statusChip, threadAddress } from "./threads.js";
 
 // The events after which the thread is read anew.
 const TURNING = ["thread", "question", "answer", "error", "end", "cut", "missing"];
+
+// What can be done about a turn whose records do not read.
+const UNREAD =
+  "What is kept of this turn does not read, so nothing more can be asked here. Put the store back from a copy, or delete the thread. What else is damaged is said by: planwright threads check";
 
 // Shows the chat of a thread, live. Gives what closes it.
 export function showChat(main, thread) {
   const turns = h("ol", { class: "turns", "aria-label": "Conversation" });
   const now = liveBlock();
   now.node.hidden = !wasBegun(thread);
-  const asked = h("div", { "aria-live": "off" });
+  const asked = h("div", { class: "stack", "aria-live": "off" });
   const actions = h("div", { class: "row" });
   const problem = h("p", { class: "refusal", role: "alert" });
-  const gone = missing("thread");
+  const gone = h("div", { role: "status" });
   const state = { thread, turns: [], sent: null, isOver: false, isGone: false };
-  const draw = () => {
-    gone.hidden = !state.isGone;
+  const draw = () => keepFocus(drawAll, () => [asked.querySelector("h2"), now.node, ask.querySelector("textarea")]);
+  const drawAll = () => {
     const last = state.turns.at(-1);
     const items = [...state.turns, ...(state.sent ? [state.sent] : [])];
     keep(
@@ -41,8 +45,8 @@ export function showChat(main, thread) {
       (item) => turnItem(thread, item),
     );
     now.node.hidden = !((state.sent ?? last)?.status === "running");
+    ask.hidden = state.isGone || ["waiting", "in_doubt", "unfinished", "unreadable"].includes(last?.status);
     drawAsked(asked, state, refresh);
-    ask.hidden = state.isGone || ["waiting", "in_doubt", "unfinished"].includes(last?.status);
     drawActions(actions, state, refresh, problem);
     document.title = `${thread} – planwright`;
   };
@@ -52,13 +56,23 @@ export function showChat(main, thread) {
       ({ turns: read } = await get(threadPath(thread)));
     } catch (error) {
       if (error instanceof Problem && error.word !== "no-such-thread")
-        problem.replaceChildren(bdi(error.message, 1000));
-      if (!isMissing(error, thread) || state.sent) return;
+        problem.replaceChildren(bdi(error.message, 1000), error.hint ? ` (${error.hint})` : "");
+      const isUnread = error.word === "store" && !state.turns.length;
+      if (!(isMissing(error, thread) || isUnread) || state.sent || state.isOver) return;
+      if (!isUnread) tellMissing(gone, state.turns.length > 0);
       Object.assign(state, { turns: [], isGone: true });
       return draw();
     }
     if (state.isOver) return;
+    if (state.isGone) {
+      problem.replaceChildren();
+      state.stop();
+      state.stop = hear();
+    }
     state.isGone = false;
+    gone.replaceChildren();
+    noteThere(thread);
+    noteUnreadable(thread, read.at(-1)?.status === "unreadable");
     const [before, after] = [state.turns.at(-1), read.at(-1)];
     if (state.sent && read.length >= state.sent.turn) state.sent = null;
     state.turns = read;
@@ -75,14 +89,16 @@ export function showChat(main, thread) {
       refresh();
     }, 120);
   };
-  const stop = follow(thread, null, (name, data) => {
-    if (TURNING.includes(name)) refreshSoon();
-    if (name === "refused") problem.replaceChildren(bdi(data.message, 1000));
-    if (now.tell(name, data) && state.turns.at(-1)?.status !== "running" && !state.sent) refreshSoon();
-  });
+  const hear = () =>
+    follow(thread, null, (name, data) => {
+      if (TURNING.includes(name)) refreshSoon();
+      if (name === "refused") problem.replaceChildren(bdi(data.message, 1000));
+      if (now.tell(name, data) && state.turns.at(-1)?.status !== "running" && !state.sent) refreshSoon();
+    });
+  state.stop = hear();
   const unlisten = onStatus(thread, (status) => {
     const last = state.turns.at(-1);
-    if (last && !state.sent && status !== last.status) refreshSoon();
+    if ((last || state.isGone) && !state.sent && status !== last?.status) refreshSoon();
   });
   const ask = composer(async (message) => {
     problem.replaceChildren();
@@ -129,11 +145,10 @@ export function showChat(main, thread) {
     problem,
     needs("run", ask),
   );
-  gone.hidden = true;
   refresh();
   return () => {
     state.isOver = true;
-    stop();
+    state.stop();
     unlisten();
   };
 }
@@ -164,6 +179,7 @@ function turnItem(thread, { turn, question, status, result, unread, agent, taint
           block(result ?? unread),
         )
       : null,
+    unread ? h("p", { class: "quiet" }, UNREAD) : null,
     h(
       "p",
       { class: "row quiet" },
@@ -184,7 +200,7 @@ function liveBlock() {
   words.hidden = true;
   const node = h(
     "section",
-    { class: "live", "aria-label": "What happens now" },
+    { class: "live", "aria-label": "What happens now", tabindex: -1 },
     h("p", { class: "row" }, phase, doing),
     words,
   );
@@ -242,7 +258,8 @@ function drawAsked(place, state, refresh) {
   if (shown?.dataset.print === print) return;
   if (!open) return replacePanel(place, null);
   const left = last.plan.filter((step) => !["completed", "failed", "skipped"].includes(step.status));
-  const about = { steps: left.map(plannedStep) };
+  const call = left.find(({ draft, step }) => open.effect === `permit.${draft}.${step}`);
+  const about = { steps: left.map(plannedStep), input: call?.input };
   const panel = personPanel(state.thread, open, about, (what) => what === "taken" && refresh());
   panel.dataset.print = print;
   replacePanel(place, panel);
@@ -321,7 +338,7 @@ function composer(send) {
 }
 
 // The fields of a step that a planner may write.
-const PLANNED = ["id", "tool", "agent", "task", "description", "input", "input_from", "depends_on", "hitl_question"];
+const PLANNED = ["id", "tool", "agent", "with", "task", "description", "input", "input_from", "depends_on", "hitl_question"];
 
 function plannedStep(step) {
   const planned = PLANNED.filter((field) => step[field] !== null && step[field] !== undefined && step[field] !== "");

@@ -169,12 +169,11 @@ function drift({ drift: drifts, stopped, misfit }, unreached) {
 // The first record at which they are no longer the same.
 function where(parting) {
   if (!parting) return "their ends";
-  const record = (number) => (number === null || number === undefined ? "its end" : `#${number}`);
-  const place =
-    parting.a === parting.b
-      ? `record ${record(parting.a)}`
-      : `record ${record(parting.a)} of the one and ${record(parting.b)} of the other`;
-  return parting.what ? `${place} (${parting.what})` : place;
+  const { a, b, what } = parting;
+  if (a === null) return `record #${b} of the other: the one has nothing that belongs to it`;
+  if (b === null) return `record #${a} of the one: the other has nothing that belongs to it`;
+  const place = a === b ? `record #${a}` : `record #${a} of the one and #${b} of the other`;
+  return what ? `${place} (${what})` : place;
 }
 
 // What is different, as the service says it.
@@ -258,6 +257,7 @@ function totals(comparison, a, b, names) {
     ["Tokens", count(tokens(a)), count(tokens(b))],
     ["Cost", money(a.summary.all.cost, a.currency), money(b.summary.all.cost, b.currency)],
     ["Time", duration(comparison.a.ms), duration(comparison.b.ms)],
+    ["Time that models are told", comparison.a.now ?? "–", comparison.b.now ?? "–"],
   ];
   const draw = ([name, one, other]) =>
     h(

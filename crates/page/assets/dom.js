@@ -70,8 +70,9 @@ export function write(element, ...children) {
 // How much of a long text is shown before it is asked for.
 const FIRST = 4000;
 
-// A text of somebody else, whole, with its line breaks. A long one shows its beginning first.
-export function block(text, className = "") {
+// A text of somebody else, whole, with its line breaks. A long one shows its beginning first, unless `most` says that
+// more is shown.
+export function block(text, className = "", most = FIRST) {
   const whole = typeof text === "string" ? text : pretty(text);
   // What may scroll can be reached by the keyboard.
   const isLong = whole.length > 600 || whole.split("\n", 16).length > 15;
@@ -80,8 +81,8 @@ export function block(text, className = "") {
     dir: "auto",
     ...(isLong ? { tabindex: 0, role: "group", "aria-label": "Long text" } : {}),
   });
-  body.append(...parts(whole.slice(0, FIRST)));
-  if (whole.length <= FIRST) return body;
+  body.append(...parts(whole.slice(0, most)));
+  if (whole.length <= most) return body;
   const more = h(
     "button",
     {
@@ -100,12 +101,12 @@ export function block(text, className = "") {
 }
 
 // The same, marked as what no person and no rule of this program has vouched for.
-export function untrusted(text, from) {
+export function untrusted(text, from, most = FIRST) {
   return h(
     "figure",
     { class: "untrusted" },
     h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " ", from),
-    block(text),
+    block(text, "", most),
   );
 }
 
@@ -225,15 +226,22 @@ export function sureButton(name, question, kind, work) {
   return button;
 }
 
-// What is shown where there is no such thread.
-export function missing(what) {
-  return h(
-    "p",
-    { class: "card", role: "status" },
-    h("strong", null, `There is no ${what} of this name. `),
-    "It may have been deleted. ",
-    h("a", { href: "#/" }, "Go to the threads"),
-  );
+// Writes into `place` that there is no such thread; that it is gone, where it was seen before.
+export function tellMissing(place, wasThere) {
+  if (place.firstChild) return;
+  const words = wasThere ? "This thread was deleted. " : "There is no thread of this name. ";
+  const link = h("a", { href: "#/" }, "Go to the threads");
+  place.append(h("p", { class: "card" }, h("strong", null, words), wasThere ? "" : "It may have been deleted. ", link));
+}
+
+// Draws, and leaves the focus on what is there: the first of `places` that can be seen, where what had it is gone.
+export function keepFocus(draw, places) {
+  const before = document.activeElement;
+  draw();
+  if (before === document.body || (before.isConnected && before.checkVisibility())) return;
+  places()
+    .find((place) => place?.checkVisibility())
+    ?.focus({ preventScroll: true });
 }
 
 // Puts something in the place of a view, and its heading in the focus.

@@ -62,6 +62,7 @@ const STATUS = {
   done: "done",
   failed: "failed",
   unreadable: "unreadable",
+  damaged: "unreadable",
   completed: "done",
   pending: "to do",
   skipped: "skipped",
@@ -80,7 +81,7 @@ export function statusWord(status) {
 export function statusTone(status) {
   if (["done", "completed"].includes(status)) return "good";
   if (["waiting", "waiting_human", "in_doubt", "unfinished", "unsent"].includes(status)) return "wait";
-  if (["failed", "unreadable"].includes(status)) return "bad";
+  if (["failed", "unreadable", "damaged"].includes(status)) return "bad";
   if (["running", "in_progress"].includes(status)) return "busy";
   return "calm";
 }

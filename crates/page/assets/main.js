@@ -16,6 +16,7 @@ function themeButton() {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
     button.replaceChildren(h("span", { class: "wordy" }, "Theme: "), theme);
+    button.setAttribute("aria-label", `Theme: ${theme}`);
     button.dataset.theme = theme;
   };
   use(THEMES.includes(stored()) ? stored() : "auto");
@@ -114,13 +115,13 @@ const ROUTES = [
   [/^/, (main) => show(main, h("h1", null, "There is no such page."), h("a", { href: "#/" }, "Go to the threads"))],
 ];
 
-// The address within the page; that of the front page where it is no address, as one that was cut in a mail.
-function readableHash() {
+// Whether the address within the page is one: not so where it was cut in a mail.
+function isReadable() {
   try {
     decodeURIComponent(location.hash);
-    return location.hash || "#/";
+    return true;
   } catch {
-    return "#/";
+    return false;
   }
 }
 
@@ -133,13 +134,15 @@ function route(main) {
       if (isHere) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
-    const hash = readableHash();
+    const hash = (isReadable() && location.hash) || "#/";
     const [pattern, view] = ROUTES.find(([one]) => one.test(hash));
     const names = (pattern.exec(hash) ?? []).slice(1).map((part) => part && decodeURIComponent(part));
     document.title = "planwright";
     document.body.dataset.view = hash === "#/" ? "front" : "one";
     window.scrollTo(0, 0);
     close = view(main, ...names) ?? (() => {});
+    const unread = "This address cannot be read: part of it is missing or was changed. Here are the threads.";
+    if (!isReadable()) main.prepend(h("p", { class: "card", role: "status" }, unread));
   };
   window.addEventListener("hashchange", go);
   go();

@@ -100,15 +100,21 @@ function covered(kind, open, about) {
         h("dt", null, "Tool"),
         h("dd", null, bdi(open.in_doubt.tool)),
         h("dt", null, "What was sent"),
-        h("dd", null, untrusted(open.in_doubt.input, "exactly as it was sent")),
+        h("dd", null, untrusted(open.in_doubt.input, "exactly as it was sent", Infinity)),
       ),
     );
   }
+  // What is asked is shown whole, so that nobody approves what they had to unfold first.
+  const isCut = /… \(\d+\)$/m.test(open.question ?? "");
+  const whole = { plan: about?.steps, call: about?.input }[kind];
+  const words = "It is cut above, at each “…” with the length of the whole, and is approved whole";
   return h(
     "figure",
     { class: "untrusted" },
     h("figcaption", null, h("span", { class: "tag" }, "untrusted"), " exactly as the token covers it"),
-    block(open.question ?? ""),
+    block(open.question ?? "", "", Infinity),
+    isCut ? h("p", null, h("strong", null, whole ? `${words}:` : `${words}.`)) : null,
+    isCut && whole ? block(whole, "", Infinity) : null,
     about?.results ? h("details", null, h("summary", null, "What was found by then"), block(about.results)) : null,
   );
 }
@@ -174,12 +180,12 @@ function forms(kind, thread, open, about, onDone) {
       { name: "Stop the run", label: "Reason", button: "Stop the run", send: (text) => resolve({ stop: text }) },
     ],
   }[kind];
-  return choices(ways, { isSending: false, thread, token: open.token }, onDone);
+  return choices(ways, { isSending: false, thread, token: open.token, effect: open.effect }, onDone);
 }
 
 function expired(thread, open, onDone) {
   const refusal = h("p", { class: "refusal", role: "alert" });
-  const state = { isSending: false, thread, token: open.token };
+  const state = { isSending: false, thread, token: open.token, effect: open.effect };
   const way = {
     name: "Go on without an answer",
     send: () => ({ path: threadPath(thread, "resume"), body: {} }),

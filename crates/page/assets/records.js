@@ -145,10 +145,18 @@ export function travel(onRecord, onFork) {
     );
   const [back, on] = [go("Back", () => state.shown - 1), go("On", () => state.shown + 1)];
   const now = go("Now", () => state.all);
-  range.addEventListener("input", () => {
-    words.textContent = `after ${range.value} of ${state.all} records`;
-  });
+  // Where the slider stands, in words.
+  const say = () => {
+    const isNow = Number(range.value) === state.all;
+    words.textContent = isNow ? `all ${state.all} records` : `after ${range.value} of ${state.all} records`;
+    range.setAttribute("aria-valuetext", words.textContent);
+  };
+  range.addEventListener("input", say);
   const name = h("input", { id: "fork-name", autocomplete: "off", dir: "auto", maxlength: 120, required: true });
+  // The name follows the record until a person gives one.
+  name.addEventListener("input", () => {
+    state.isNamed = name.value !== "";
+  });
   const refusal = h("p", { class: "refusal", role: "alert", id: "fork-refusal" });
   name.setAttribute("aria-describedby", "fork-refusal");
   const form = h(
@@ -176,11 +184,11 @@ export function travel(onRecord, onFork) {
     range.max = String(state.all);
     range.value = String(state.shown);
     const isNow = state.shown === state.all;
-    words.textContent = isNow ? `all ${state.all} records` : `after ${state.shown} of ${state.all} records`;
+    say();
     // What does nothing now keeps the focus.
     back.setAttribute("aria-disabled", String(state.shown <= 1));
     [on, now].forEach((button) => button.setAttribute("aria-disabled", String(isNow)));
-    if (!name.value && view.thread) name.value = `${view.thread}-${state.shown}`.slice(0, 120);
+    if (!state.isNamed && view.thread) name.value = `${view.thread.slice(0, 110)}-${state.shown}`;
   };
   const node = h(
     "div",

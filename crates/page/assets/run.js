@@ -1,7 +1,7 @@
 // A run, live while it runs and the same when it is over; and as it was after any of its records.
 
-import { Problem, get, isMissing, post, threadPath } from "./api.js";
-import { announce, bdi, h, missing, scrollRests, show, tag } from "./dom.js";
+import { Problem, get, isMissing, noteThere, post, threadPath } from "./api.js";
+import { announce, bdi, h, keepFocus, scrollRests, show, tag, tellMissing } from "./dom.js";
 import { statusWord } from "./format.js";
 import { phaseGraph } from "./graph.js";
 import { personPanel, askedPanel, replacePanel } from "./person.js";
@@ -34,8 +34,7 @@ export function showRun(main, thread, turn, records) {
     textOf: recordTexts(thread, turn),
   });
   page.node.hidden = true;
-  const gone = missing("thread");
-  gone.hidden = true;
+  const gone = h("div", { role: "status" });
   const status = h("span");
   show(
     main,
@@ -78,13 +77,17 @@ export function showRun(main, thread, turn, records) {
       status.replaceChildren(statusChip(view.status));
       document.title = `${thread}, turn ${turn} – planwright`;
       page.node.hidden = false;
-      gone.hidden = true;
+      gone.replaceChildren();
+      noteThere(thread);
       page.update(view);
     } catch (error) {
       if (error instanceof Problem && error.word !== "no-such-thread")
-        problem.replaceChildren(bdi(error.message, 1000));
-      page.node.hidden ||= isMissing(error, thread);
-      gone.hidden = !isMissing(error, thread);
+        problem.replaceChildren(bdi(error.message, 1000), error.hint ? ` (${error.hint})` : "");
+      if (isMissing(error, thread)) {
+        page.node.hidden = true;
+        [problem, status].forEach((place) => place.replaceChildren());
+        tellMissing(gone, state.size > 0);
+      }
     } finally {
       state.isReading = false;
       // A long run is not read without a pause.
@@ -98,7 +101,7 @@ export function showRun(main, thread, turn, records) {
   read();
   // What once was does not change, and neither does what is over.
   const stop = follow(thread, null, (name) => {
-    if (name !== "token" && !state.at && !state.hasEnded) read();
+    if (name === "missing" || (name !== "token" && !state.at && !state.hasEnded)) read();
   });
   const unlisten = onStatus(thread, (status) => {
     if (state.status && status !== state.status && !state.at && !state.hasEnded) read();
@@ -122,7 +125,7 @@ function recordTexts(thread, turn) {
 // The parts of a run on a page, in the order in which one asks: how did it go, who has to do what, where is it, what
 // was planned, what took how long, what is on record. Without `links` it is a page that asks nobody anything.
 export function runPage(links = {}) {
-  const parts = { asked: h("div", { hidden: true }), nested: new Map() };
+  const parts = { asked: h("div", { class: "stack", hidden: true }), nested: new Map() };
   const timeline = timelineView(links.onRecord);
   const openEffect = (at) => {
     timeline.node.closest("section").scrollIntoView({ block: "start" });
@@ -166,7 +169,8 @@ export function runPage(links = {}) {
   const update = (view) => {
     parts.view = view;
     summary.update(view);
-    drawAsked(parts.asked, view, links);
+    const titles = () => [parts.asked.querySelector("h2"), node.querySelector("h2")];
+    keepFocus(() => drawAsked(parts.asked, view, links), titles);
     outer.update(view, view.runs[0]);
     timeline.update(view);
     going.update(view);

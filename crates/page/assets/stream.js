@@ -17,8 +17,10 @@ export function follow(thread, from, on) {
         wait = 300;
       } catch (error) {
         if (state.isOver) return;
-        // A thread that stands in line is not there yet.
-        if (isMissing(error, thread)) on("missing");
+        // A thread that stands in line is not there yet. What is not there nor will be is not asked for again.
+        if (isMissing(error, thread)) return on("missing");
+        // What is damaged stays so, and its view says it.
+        if (error.word === "store" && error.hint) return;
         const isToCome = error instanceof Problem && ["no-such-thread", "stopping", "store"].includes(error.word);
         if (error instanceof Problem && !isToCome) return on("refused", error);
         if (!(error instanceof Problem)) noteConnection(false);

@@ -35,9 +35,18 @@ export function statusChip(status) {
   return h("span", { class: `chip tone-${statusTone(status)}` }, statusWord(status));
 }
 
+// Threads that the list knows by how they ended, and that were found not to read.
+const unreadable = new Set();
+
+// Notes whether a thread was found not to read.
+export function noteUnreadable(thread, is) {
+  if (is) unreadable.add(thread);
+  else unreadable.delete(thread);
+}
+
 // What a thread in the list stands at.
-function statusOf(thread) {
-  return thread.running ? "running" : thread.status;
+function statusOf({ thread, running, status }) {
+  return running ? "running" : unreadable.has(thread) ? "unreadable" : status;
 }
 
 // Looks at the threads now and then, and tells who listens.
@@ -192,12 +201,12 @@ function select({ text, status, found }) {
   const place = (thread) => since.get(thread.thread)?.at ?? Infinity;
   const items = [...all.values()].filter(isAsked);
   items.sort((a, b) => (place(a) === place(b) ? (b.updated ?? 0) - (a.updated ?? 0) : place(a) - place(b)));
-  return items.map(({ thread, title, running, forked_from: origin, status: stands, updated }) => ({
-    thread,
-    title,
-    origin,
-    status: running ? "running" : stands,
-    when: ago(since.get(thread)?.waits.since ?? updated),
+  return items.map((item) => ({
+    thread: item.thread,
+    title: item.title,
+    origin: item.forked_from,
+    status: statusOf(item),
+    when: ago(since.get(item.thread)?.waits.since ?? item.updated),
   }));
 }
 

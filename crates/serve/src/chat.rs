@@ -19,6 +19,7 @@ use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
 use crate::service::{Service, Shared, Under};
+use planwright::contract::EditedSteps;
 use planwright::driver::{Stopped, time_for};
 use planwright::journal::{Asked, ThreadId};
 use planwright::machine::{EffectKind, HumanAnswer, Input, Turn};
@@ -142,7 +143,7 @@ impl HitlRequest {
         for (place, said) in [("$.response", &self.response), ("$.reject", &self.reject)] {
             said.iter().try_for_each(|text| service.check_length(place, text))?;
         }
-        let steps = self.edit.take().map(serde_json::from_value);
+        let steps = self.edit.take().map(serde_json::from_value::<EditedSteps>);
         let steps = steps.transpose().map_err(|error| {
             Problem::new(Kind::Input, format!("$.edit: expected a list of plan steps: {error}"))
         })?;
@@ -150,7 +151,7 @@ impl HitlRequest {
             self.response.take().map(HumanAnswer::respond),
             self.approve.then_some(HumanAnswer::Approve),
             self.reject.take().map(HumanAnswer::reject),
-            steps.map(|steps| HumanAnswer::Edit { steps }),
+            steps.map(|EditedSteps(steps)| HumanAnswer::Edit { steps }),
             self.edit_input.take().map(|input| HumanAnswer::EditInput { input }),
         ];
         let mut said = said.into_iter().flatten();

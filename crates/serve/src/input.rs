@@ -127,7 +127,9 @@ impl<S: Send + Sync> FromRequestParts<S> for TurnOf {
         }
         let Thread(thread) = Thread::from_request_parts(parts, state).await?;
         let numbered = Path::<Numbered>::from_request_parts(parts, state).await;
-        let turn = numbered.ok().and_then(|Path(numbered)| numbered.turn.parse().ok());
+        // A number that no turn has is looked up like any other.
+        let turn = numbered.ok().and_then(|Path(numbered)| numbered.turn.parse::<u64>().ok());
+        let turn = turn.map(|turn| u32::try_from(turn).unwrap_or(u32::MAX));
         let nothing = || Problem::new(Kind::NoTurn, "turn: expected a number from 1");
         Ok(TurnOf { thread, turn: turn.filter(|turn| *turn > 0).ok_or_else(nothing)? })
     }

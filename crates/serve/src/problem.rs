@@ -238,7 +238,14 @@ impl From<StoreError> for Problem {
             },
             _ => Kind::Store,
         };
-        Problem::new(kind, error.to_string())
+        let is_damaged =
+            matches!(&error, StoreError::Journal(error) if error.kind() == JournalErrorKind::Damaged);
+        let problem = Problem::new(kind, error.to_string());
+        match is_damaged {
+            true => problem
+                .hint("`planwright threads check` says what is damaged; a copy of the store puts it right"),
+            false => problem,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub use contract::PlanContract;
 pub use links::{Before, Links};
 pub(crate) use references::{FILL, Hole};
 pub use references::{LabelledPart, Origin, Returned, Unresolved, label_input, resolve_input};
+pub use written::EditedSteps;
 
 use std::fmt;
 

@@ -4,11 +4,11 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Plan, PlanStep};
-use crate::contract::ContractError;
+use crate::contract::{ContractError, excerpt};
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
@@ -45,6 +45,8 @@ const MAX_NOTES: usize = 20;
 /// The steps of a plan as models write it.
 #[derive(Default)]
 struct WrittenSteps {
+    /// Whether a field that no step has is refused.
+    is_strict: bool,
     steps: Vec<PlanStep>,
     /// Where they say what only the run may say.
     ignored: Vec<String>,
@@ -71,13 +73,13 @@ impl<'de> Visitor<'de> for OneMore<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let WrittenSteps { steps, ignored, without_tool } = self.0;
+        let WrittenSteps { is_strict, steps, ignored, without_tool } = self.0;
         let at = steps.len();
         steps.push(PlanStep::default());
         let step = &mut steps[at];
         let (mut agent, mut tool): (Option<String>, Option<String>) = (None, None);
         let (mut met, mut run_state) = (0_u32, 0);
-        while let Some(field) = map.next_key::<Field>()? {
+        while let Some(field) = next_field(&mut map, is_strict.then_some(at + 1))? {
             let (bit, name) =
                 (1 << field as u32, || NAMES.split(' ').nth(field as usize).unwrap_or_default());
             if met & bit != 0 && !matches!(field, Field::Unknown) {
@@ -124,6 +126,44 @@ impl<'de> Visitor<'de> for OneMore<'_> {
     }
 }
 
+/// The next field of a step. A strict reading, which knows the number of the step, refuses one that a person cannot give.
+fn next_field<'de, A: MapAccess<'de>>(map: &mut A, strict: Option<usize>) -> Result<Option<Field>, A::Error> {
+    let Some(step) = strict else { return map.next_key() };
+    let Some(name) = map.next_key::<String>()? else { return Ok(None) };
+    let field = Field::deserialize(name.as_str().into_deserializer())?;
+    if field as u32 <= Field::HitlQuestion as u32 {
+        return Ok(Some(field));
+    }
+    let known = NAMES.split_ascii_whitespace().take(Field::Status as usize).collect::<Vec<_>>().join(", ");
+    let name = excerpt(&name, 80);
+    Err(A::Error::custom(format!("step {step}: unknown field `{name}`, a step has {known}")))
+}
+
+/// The steps that a person gives in the place of those that are left. A field that no step has is refused, so that
+/// none is lost because its name is mistyped.
+///
+/// ```
+/// use planwright::contract::EditedSteps;
+///
+/// let EditedSteps(steps) = serde_json::from_str(r#"[{"tool": "calc", "input": "6*7"}]"#)?;
+/// assert_eq!(steps[0].tool, "calc");
+/// let mistyped = serde_json::from_str::<EditedSteps>(r#"[{"tool": "calc", "inptu": "6*7"}]"#);
+/// assert!(mistyped.unwrap_err().to_string().starts_with("step 1: unknown field `inptu`"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditedSteps(pub Vec<PlanStep>);
+
+impl<'de> Deserialize<'de> for EditedSteps {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        let written = source.deserialize_seq(StepsVisitor { is_strict: true })?;
+        match written.without_tool {
+            Some(at) => Err(D::Error::custom(format!("step {}: missing field `tool`", at + 1))),
+            None => Ok(EditedSteps(written.steps)),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for PlanStep {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
         let mut written = WrittenSteps::default();
@@ -133,7 +173,9 @@ impl<'de> Deserialize<'de> for PlanStep {
     }
 }
 
-struct StepsVisitor;
+struct StepsVisitor {
+    is_strict: bool,
+}
 
 impl<'de> Visitor<'de> for StepsVisitor {
     type Value = WrittenSteps;
@@ -143,14 +185,14 @@ impl<'de> Visitor<'de> for StepsVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<WrittenSteps, A::Error> {
-        let mut written = WrittenSteps::default();
+        let mut written = WrittenSteps { is_strict: self.is_strict, ..WrittenSteps::default() };
         while list.next_element_seed(OneMore(&mut written))?.is_some() {}
         Ok(written)
     }
 }
 
 fn deserialize_steps<'de, D: Deserializer<'de>>(source: D) -> Result<WrittenSteps, D::Error> {
-    source.deserialize_seq(StepsVisitor)
+    source.deserialize_seq(StepsVisitor { is_strict: false })
 }
 
 /// A plan as models write it.

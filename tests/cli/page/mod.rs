@@ -12,6 +12,7 @@ mod pressed;
 mod replanned;
 mod stories;
 mod tab;
+mod told;
 mod world;
 
 use tab::Tab;

@@ -20,7 +20,7 @@ fn chat_is_begun_watched_and_gone_on_with() {
     let home = Home::new();
     let turn = || [PLAN, GOOD, "It is 300840."].map(Answer::reply);
     let (service, _model, tell) = told(&home, [turn(), turn()].concat());
-    // An address that was cut is that of the front page.
+    // An address that was cut leads to the front page.
     let Some(tab) = Tab::open(&service.address, "/#/t/%zz") else { return };
     tab.shows(&["What should be done?", "Nobody waits for you."]);
     is_accessible(&tab, "front page");
@@ -79,7 +79,12 @@ fn steps_that_no_plan_may_say_are_refused_at_the_field_and_others_done() {
     tab.shows(&[ASKED]);
     tab.click("button", "Edit steps");
     let field = "Steps that are left, as JSON";
-    for (steps, problem) in [(r#"[{"tool": "hammer", "input": "x"}]"#, "hammer"), ("[", "This is not JSON")] {
+    for (steps, problem) in [
+        (r#"[{"tool": "hammer", "input": "x"}]"#, "hammer"),
+        ("[", "This is not JSON"),
+        ("null", "Steps are a list"),
+        (r#"[{"tool": "calc", "inptu": "x"}]"#, "step 1: unknown field `inptu`"),
+    ] {
         tab.fill("textbox", field, steps);
         tab.click("button", "Approve these steps");
         tab.shows(&["Not taken", problem]);

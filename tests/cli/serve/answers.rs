@@ -27,12 +27,32 @@ fn approval_names_what_it_approves_and_an_answer_is_taken_once() {
             json!({"thread_id": "송금", "edit": {"a": 1}, "token": token}),
             "$.edit: expected a list of plan steps",
         ),
+        (
+            json!({"thread_id": "송금", "edit": [{"tool": "calc", "status": "done"}], "token": token}),
+            "step 1: unknown field `status`",
+        ),
     ] {
         service.refuses(("POST", "/hitl/resume", &body), 422, "wrong-input", says);
     }
     let approve = json!({"thread_id": "송금", "approve": true, "token": token});
     let done = service.post("/hitl/resume", &approve, 200);
     assert_eq!(done["status"], "completed", "{done}");
+    service.refuses(("POST", "/hitl/resume", &approve), 409, "answer-does-not-fit", "answered before");
+}
+
+/// Also where the call that it set going is in doubt.
+#[cfg(target_os = "linux")]
+#[test]
+fn approval_that_comes_again_is_answered_before_though_its_call_is_in_doubt() {
+    use crate::mcp_ends::{PROGRAM, WRITE, world};
+    let (home, _model) = world(PROGRAM, WRITE);
+    let agent = std::fs::read_to_string(home.path("notes.toml")).unwrap();
+    home.write("notes.toml", &agent.replace("[policy]", "[policy]\napproval = \"risky\""));
+    home.write("dies", "");
+    let service = Service::start(&home, &["--agent", "./notes.toml"]);
+    let asked = service.post("/chat", &json!({"message": "q", "thread_id": "t"}), 200);
+    let approve = json!({"thread_id": "t", "approve": true, "token": asked["token"]});
+    service.refuses(("POST", "/hitl/resume", &approve), 409, "write-in-doubt", "notes.write");
     service.refuses(("POST", "/hitl/resume", &approve), 409, "answer-does-not-fit", "answered before");
 }
 

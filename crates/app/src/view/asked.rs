@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::RunView;
 use super::lines::lines_of;
-use super::timeline::ShownRequest;
+use super::timeline::{ShownRequest, without_now};
 
 /// What an effect asks, without what a server wants back unread. Texts are in UTF-16, as shared beginnings are counted.
 #[derive(Default, PartialEq)]
@@ -21,6 +21,16 @@ impl Asked {
         let payload = Value::String(String::from_utf16_lossy(&self.payload));
         let whole = Some(&payload).filter(|_| !self.payload.is_empty()).into_iter().chain(&self.said);
         whole.map(lines_of).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Asked {
+    /// What is asked, but for the time that a model is told.
+    pub fn without(&self, now: Option<&str>) -> Self {
+        let payload = without_now(&String::from_utf16_lossy(&self.payload), now);
+        let payload =
+            payload.map_or_else(|| self.payload.clone(), |payload| payload.encode_utf16().collect());
+        Asked { payload, said: self.said.clone() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Two runs side by side: what belongs together, where they part, how they differ.
 //!
-//! What counts is what was asked of the world and what came of it. Times, tokens, prices and which server answered are
-//! shown and do not count, so that a run that is repeated is equal to the first.
+//! What counts is what was asked of the world and what came of it. Times, the one that models are told among them, tokens,
+//! prices and which server answered are shown and do not count, so that a run that is repeated is equal to the first.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -52,6 +52,8 @@ pub struct ComparedRun {
     pub status: &'static str,
     /// How many records it has.
     pub records: usize,
+    /// The time that models are told, where they are told one. It makes no difference.
+    pub now: Option<String>,
     /// What it took, in milliseconds, where that is on record.
     pub ms: Option<u64>,
     /// What was read and written.
@@ -188,6 +190,7 @@ impl ComparedRun {
             agent: view.agent.clone(),
             status: view.status,
             records: view.shown_records,
+            now: view.now.clone(),
             ms: view.began.zip(ended).map(|(began, ended)| ended.saturating_sub(began)),
             tokens: all.tokens,
             cost: all.cost,
@@ -196,7 +199,8 @@ impl ComparedRun {
 }
 
 fn compare_effects(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedPair> {
-    let key = |effect: &TimelineEffect| format!("{}\u{0}{}", effect.asked, effect.digest);
+    // Each run is told the time of its own.
+    let key = |effect: &TimelineEffect| format!("{}\u{0}{}", effect.asked, effect.timeless);
     let aligned = align(&a.timeline, &b.timeline, key, |effect| effect.asked.clone());
     let (mut asked_a, mut asked_b) = (WhatWasAsked::of(a), WhatWasAsked::of(b));
     let pair = |(one, other): (Option<usize>, Option<usize>)| {
@@ -205,15 +209,17 @@ fn compare_effects(a: &RunView, b: &RunView, diffs: &mut Diffs) -> Vec<ComparedP
         if let Some((one, other)) = one.zip(other) {
             let (first, second) = (&a.timeline[one], &b.timeline[other]);
             let of_role = |view: &RunView| view.frames.get(&first.asked).cloned();
-            if first.digest != second.digest && first.kind == "model" && of_role(a) != of_role(b) {
+            let differ = first.timeless != second.timeless;
+            if differ && first.kind == "model" && of_role(a) != of_role(b) {
                 let (what, of) = ("instructions", Some(first.asked.clone()));
                 let (a, b, diff) = Default::default();
                 differences.push(Difference { what, of, a, b, diff });
             }
-            if first.digest != second.digest {
+            if differ {
                 let what = if first.kind == "tool" { "input" } else { "request" };
-                let (first, second) = (asked_a.find(one), asked_b.find(other));
-                differences.extend(diffs.of_asked(what, first, second));
+                let first = asked_a.find(one).without(a.now.as_deref());
+                let second = asked_b.find(other).without(b.now.as_deref());
+                differences.extend(diffs.of_asked(what, &first, &second));
             }
             differences.extend(diffs.of_values("reply", &reply_of(first), &reply_of(second)));
         }

@@ -106,8 +106,11 @@ fn restore_requests(view: &mut RunView, fixture: &Fixture) {
             }
             Exchange::Waited { .. } | Exchange::Happened(_) => continue,
         };
-        let digest = exchange.key().map(|(_, digest)| digest.to_string());
-        (shown.digest, shown.redrawn) = (digest.unwrap_or_default(), false);
+        let digest = exchange.key().map(|(_, digest)| digest.to_string()).unwrap_or_default();
+        if digest != shown.digest {
+            shown.timeless.clone_from(&digest);
+        }
+        (shown.digest, shown.redrawn) = (digest, false);
     }
     for (role, frame) in &fixture.frames {
         let shown = view.frames.entry(role.clone()).or_insert_with(|| json!({}));

@@ -58,6 +58,8 @@ pub struct RunView {
     pub status: &'static str,
     /// What was asked.
     pub question: String,
+    /// The time that models are told, where they are told one.
+    pub now: Option<String>,
     /// The answer.
     pub answer: Option<String>,
     /// Why there is none.
@@ -184,6 +186,7 @@ impl RunView {
             model: Some(header.model.clone()).filter(|model| !model.is_empty()),
             status: if is_running { "running" } else { status.name() },
             question: header.input.question.clone(),
+            now: Some(header.input.now.clone()).filter(|now| !now.is_empty()),
             answer: state.answer().filter(|_| state.phase().is_terminal()).map(str::to_owned),
             error: state.error().map(ToString::to_string),
             result: runs.first().and_then(|run| run.result.clone()),

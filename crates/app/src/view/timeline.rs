@@ -39,6 +39,9 @@ pub struct TimelineEffect {
     pub ended: Option<u64>,
     /// The digest of the request: equal requests have equal digests.
     pub digest: String,
+    /// The digest of the request without the time that the model is told.
+    #[serde(skip)]
+    pub(super) timeless: String,
     /// What was asked.
     pub request: ShownRequest,
     /// Whether the request is not as it was sent but as the present spec asks it, which was changed since.
@@ -153,10 +156,15 @@ impl Timeline {
         let (tainted, number) = (here.state.is_tainted(), self.effects.len());
         let (text, asked, digest) = (id.to_string(), request.asked.to_string(), request.digest.to_string());
         let path = text.rsplit_once('/').map_or_else(String::new, |(path, _)| path.to_owned());
-        let (mut kind, mut writes) = ("wait", false);
+        let (mut kind, mut writes, mut timeless) = ("wait", false, digest.clone());
         let request = match request.body {
-            RequestBody::Model { request, .. } => {
+            RequestBody::Model { mut request, .. } => {
                 kind = "model";
+                if let Some(payload) = without_now(&request.payload, Some(&here.state.input().now)) {
+                    let told = std::mem::replace(&mut request.payload, payload);
+                    timeless = request.digest().to_string();
+                    request.payload = told;
+                }
                 self.frames.entry(asked.clone()).or_insert_with(|| json!(*request.frame));
                 let key = (path.clone(), asked.clone());
                 let before = self.last.insert(key.clone(), (number, request.payload, request.conversation));
@@ -189,6 +197,7 @@ impl Timeline {
             began: at,
             ended: None,
             digest,
+            timeless,
             request,
             redrawn,
             reply: Value::Null,
@@ -259,6 +268,12 @@ impl Timeline {
             at = self.causes[number];
         }
     }
+}
+
+/// A payload without the time that the model is told; nothing where it is told none.
+pub(super) fn without_now(payload: &str, now: Option<&str>) -> Option<String> {
+    let field = format!(",\"now\":{}", json!(now?));
+    payload.contains(&field).then(|| payload.replacen(&field, "", 1))
 }
 
 /// The draft and the step of an effect in its own run, and which try it is.
