@@ -25,7 +25,8 @@ export function showChat(main, thread) {
   const problem = h("p", { class: "refusal", role: "alert" });
   const gone = h("div", { role: "status" });
   const state = { thread, turns: [], sent: null, isOver: false, isGone: false };
-  const draw = () => keepFocus(drawAll, () => [asked.querySelector("h2"), now.node, ask.querySelector("textarea")]);
+  const stays = () => [asked.querySelector("h2"), now.node, ask.querySelector("textarea"), main.querySelector("h1")];
+  const draw = () => keepFocus(drawAll, stays);
   const drawAll = () => {
     const last = state.turns.at(-1);
     const items = [...state.turns, ...(state.sent ? [state.sent] : [])];
