@@ -124,6 +124,7 @@ fn variable_that_does_not_read_is_told_once_and_not_replaced() {
         ("OTEL_SDK_DISABLED", "1", "OTEL_SDK_DISABLED: expected true or false, found \"1\""),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "PROTOCOL: expected http/protobuf, found \"grpc\""),
         ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "METRICS_PROTOCOL: expected http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "COMPRESSION: expected gzip or none, found \"zstd\""),
         ("OTEL_TRACES_EXPORTER", "zipkin", "OTEL_TRACES_EXPORTER: expected otlp or none, found \"zipkin\""),
         ("OTEL_METRICS_EXPORTER", "prometheus", "OTEL_METRICS_EXPORTER: expected otlp or none"),
         ("OTEL_LOGS_EXPORTER", "console", "OTEL_LOGS_EXPORTER: expected otlp or none"),

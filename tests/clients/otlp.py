@@ -1,6 +1,7 @@
 """A collector that decodes with OpenTelemetry's own package: what runs send has what the conventions require, live and
 exported, and an export is the same bytes each time."""
 
+import gzip
 import http.server
 import json
 import os
@@ -54,6 +55,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             reply = json.dumps({"choices": [choice], "usage": usage}).encode()
         else:
             assert self.headers["content-type"] == "application/x-protobuf", self.headers
+            if self.headers["content-encoding"] == "gzip":
+                body, self.server.compressed = gzip.decompress(body), self.server.compressed + 1
             self.server.sent.append((self.path, body))
             reply = b""
         self.send_response(200)
@@ -68,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def collector():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.sent, server.asked = [], []
+    server.sent, server.asked, server.compressed = [], [], 0
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -135,8 +138,8 @@ def check_metrics(server):
     assert names == set(BUCKETS), names
 
 
-def run(server, *args, code=0):
-    given = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": server.url, "NO_PROXY": "*"}
+def run(server, *args, code=0, **more):
+    given = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": server.url, "NO_PROXY": "*", **more}
     done = subprocess.run([program, *args], env=given, capture_output=True, text=True, check=False)
     assert done.returncode == code, (args, done.stderr)
     return done.stdout
@@ -155,9 +158,10 @@ with tempfile.TemporaryDirectory() as folder:
     check_spans(spans(live))
 
     exported = [collector(), collector()]
-    for server in exported:
-        run(server, "export", "otlp", "sum", "team", *store)
+    for server, compression in zip(exported, ["none", "gzip"], strict=True):
+        run(server, "export", "otlp", "sum", "team", *store, OTEL_EXPORTER_OTLP_COMPRESSION=compression)
         check_spans(spans(server))
+    assert [server.compressed for server in exported] == [0, len(exported[1].sent)]
     assert exported[0].sent == exported[1].sent, "the same bytes each time"
     ids = [{(span.trace_id, span.span_id) for span in spans(server)} for server in (live, exported[0])]
     assert ids[0] == ids[1], "the ids of the run while it went on"

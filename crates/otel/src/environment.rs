@@ -70,10 +70,10 @@ pub(crate) fn sends(signal: &str) -> Result<bool, String> {
 
 /// Checks what the exporters overlook if it does not read. What headers hold is secret.
 pub(crate) fn check_exporter(signal: &str) -> Result<(), String> {
-    if let Some(name) = name_of(signal, "PROTOCOL")
-        && let Some(other) = variable(&name).filter(|value| value != "http/protobuf")
-    {
-        return Err(unread(&name, "http/protobuf", &other));
+    for (setting, known) in [("PROTOCOL", &["http/protobuf"][..]), ("COMPRESSION", &["gzip", "none"])] {
+        let Some(name) = name_of(signal, setting) else { continue };
+        let other = variable(&name).filter(|value| !known.contains(&value.as_str()));
+        other.map_or(Ok(()), |other| Err(unread(&name, &known.join(" or "), &other)))?;
     }
     let Some(name) = name_of(signal, "HEADERS") else { return Ok(()) };
     let is_header = |(key, value): &(String, String)| {

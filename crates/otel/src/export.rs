@@ -1,9 +1,11 @@
 //! Over the wire: OTLP over HTTP, as the environment says where to.
 
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{RetryPolicy, WithExportConfig, WithHttpConfig};
@@ -13,6 +15,8 @@ use opentelemetry_sdk::resource::TelemetryResourceDetector;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use prost::Message;
 use ureq::Agent;
+use ureq::http::HeaderValue;
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::environment::{check_exporter, find, name_of, number, parse_pairs, variable};
@@ -26,12 +30,13 @@ pub(crate) struct Client {
     agent: Agent,
     /// Whether equal spans are to be equal bytes.
     is_in_order: bool,
+    is_compressed: bool,
     /// Why the collector did not take what was sent last, if it did not.
     trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl Client {
-    /// A client as the environment says: its time-out, its certificates and its proxy.
+    /// A client as the environment says: its time-out, its compression, its certificates and its proxy.
     pub fn from_env(signal: &str) -> Result<Self, String> {
         let timeout = name_of(signal, "TIMEOUT").map(|name| number(&name, "milliseconds")).transpose()?;
         let timeout = timeout.flatten().unwrap_or(10_000);
@@ -51,7 +56,13 @@ impl Client {
             let roots = RootCerts::new_with_certs(&certificates);
             config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
         }
-        Ok(Client { agent: config.build().into(), is_in_order: false, trouble: Arc::default() })
+        let is_compressed = find(signal, "COMPRESSION").is_some_and(|compression| compression == "gzip");
+        Ok(Client {
+            agent: config.build().into(),
+            is_in_order: false,
+            is_compressed,
+            trouble: Arc::default(),
+        })
     }
 
     /// Why the collector did not take what was sent last, in plain words.
@@ -77,8 +88,14 @@ impl Client {
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ureq::Error> {
         let (mut head, body) = request.into_parts();
         let is_here = head.uri.host().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
-        let body = if self.is_in_order { in_order(&body) } else { body.to_vec() };
-        head.headers.remove("content-length");
+        let mut body = if self.is_in_order { in_order(&body) } else { body.to_vec() };
+        head.headers.remove(CONTENT_LENGTH);
+        if self.is_compressed {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&body)?;
+            body = encoder.finish()?;
+            head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
         let request = self.agent.configure_request(Request::from_parts(head, body));
         let request = if is_here { request.proxy(None).build() } else { request.build() };
         let (head, answer) = self.agent.run(request)?.into_parts();
