@@ -24,8 +24,8 @@ pub(super) enum Permission {
 /// Whether a step may start now, if a person is to be asked about it by the policy or not.
 pub(super) fn permit(compiled: &CompiledSpec, task: &Task, step: u32, asks: bool) -> Permission {
     let permission = if asks { Permission::Ask } else { authorise(compiled, task, step) };
-    let is_persons = task.planned(step).is_some_and(PlanStep::is_hitl);
-    let most = compiled.spec().limits.max_questions.filter(|_| !is_persons);
+    let is_persons = || task.planned(step).is_some_and(PlanStep::is_hitl);
+    let most = compiled.spec().limits.max_questions.filter(|_| !is_persons());
     match permission {
         Permission::Ask if most.is_some_and(|most| task.counters.questions >= most) => {
             Permission::Refuse(Denial::QuestionLimit)
@@ -95,8 +95,7 @@ pub(super) fn find_untrusted(compiled: &CompiledSpec, task: &Task, step: u32) ->
 /// Whether a step needs authority: a call of a tool that writes or whose arguments leave, and under `strict` one that
 /// reads.
 fn is_guarded(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
-    let containment = compiled.policy().containment;
-    compiled.called_tool(&planned.tool).is_some_and(|tool| containment.guards(tool))
+    compiled.guarded_tool(&planned.tool).is_some()
 }
 
 fn writes(compiled: &CompiledSpec, tool: &str) -> bool {

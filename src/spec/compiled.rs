@@ -61,6 +61,8 @@ pub struct CompiledSpec {
     /// Whether this agent's own role says what the question calls for, and not that of one around it.
     asks_grant: bool,
     placeholders: Vec<Regex>,
+    /// Whether calls of some tool need authority.
+    has_guards: bool,
     pub(super) bounds: OnceLock<Bounds>,
 }
 
@@ -119,6 +121,7 @@ impl CompiledSpec {
         let placeholders = placeholders.collect::<Result<_, _>>();
         let placeholders =
             placeholders.map_err(|error| SpecError::at("policy.placeholders", error.to_string()))?;
+        let has_guards = spec.tools.iter().any(|tool| spec.policy.containment.guards(tool));
         let (spec, bounds) = (Arc::new(spec), OnceLock::new());
         let compiled = CompiledSpec {
             spec,
@@ -131,6 +134,7 @@ impl CompiledSpec {
             grants,
             asks_grant,
             placeholders,
+            has_guards,
             bounds,
         };
         compiled.check_fallbacks()?;
@@ -168,12 +172,18 @@ impl CompiledSpec {
         self.tool(name).filter(|_| self.agent(name).is_none())
     }
 
+    /// The contract of a tool whose calls need authority.
+    pub(crate) fn guarded_tool(&self, name: &str) -> Option<&ToolContract> {
+        // Most specs have none, and each step is asked about.
+        let tool = self.has_guards.then(|| self.called_tool(name)).flatten();
+        tool.filter(|tool| self.policy().containment.guards(tool))
+    }
+
     /// Whether a person may be asked before a call of this tool.
     pub(crate) fn may_ask(&self, tool: &str) -> bool {
         let policy = &self.spec.policy;
         let asks = policy.on_unauthorised == OnUnauthorised::Ask || policy.labels_values();
-        let is_guarded = |tool: &ToolContract| asks && policy.containment.guards(tool);
-        self.needs_approval(tool) || self.called_tool(tool).is_some_and(is_guarded)
+        self.needs_approval(tool) || (asks && self.guarded_tool(tool).is_some())
     }
 
     /// How often a person may be asked which of several values one step is to take.

@@ -234,7 +234,7 @@ impl Run<'_> {
         {
             progress.refuse_pending(&no.failure());
         }
-        self.task.feedback = Some(no.feedback("the plan"));
+        self.task.feedback = Some(no.feedback("the plan").into());
         self.leave(Exit::Declined);
     }
 }

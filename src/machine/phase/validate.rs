@@ -23,7 +23,8 @@ impl Run<'_> {
             let known = self.task.progress.iter().flat_map(|progress| 0..progress.steps.len() as u32);
             let about = known.filter(|at| steps.contains(at)).collect();
             let judged = Some((what.unwrap_or_default(), about));
-            self.task.feedback = Some(Feedback { reason, fix_hint, judged, answer, ..Feedback::default() });
+            let feedback = Feedback { reason, fix_hint, judged, answer, ..Feedback::default() };
+            self.task.feedback = Some(feedback.into());
         }
         // A conversation that goes on is told why.
         self.task.current().verdict = (policy.horizon == Horizon::Next).then(|| Box::new(verdict.clone()));

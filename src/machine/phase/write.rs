@@ -50,7 +50,7 @@ impl Run<'_> {
         let reason = no_answer(WriteReason::JudgedAfterwards, &self.task);
         self.line(TraceLine::Write { ok: false, final_chars: None, error: Some(reason.clone()) });
         let hint = "Plan another way to a last step that gives the answer.";
-        self.task.feedback = Some(self.task.step_feedback(reason, hint));
+        self.task.feedback = Some(self.task.step_feedback(reason, hint).into());
         self.leave(Exit::StepFailed);
     }
 }

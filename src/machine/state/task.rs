@@ -171,7 +171,7 @@ pub struct Task {
     /// One entry for each draft so far.
     pub(crate) drafts: Vec<Draft>,
     /// Why the plan before was sent back.
-    pub(crate) feedback: Option<Feedback>,
+    pub(crate) feedback: Option<Box<Feedback>>,
     pub(crate) progress: Option<Progress>,
     pub(crate) decisions: Vec<Decided>,
     pub(crate) artifacts: Artifacts,

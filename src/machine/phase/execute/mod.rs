@@ -287,7 +287,7 @@ impl Run<'_> {
             return self.fail(code, format!("{name}: {}", no.reason));
         }
         self.execute_line(false, None);
-        self.task.feedback = Some(no.feedback(&name));
+        self.task.feedback = Some(no.feedback(&name).into());
         self.leave(Exit::Declined);
     }
 
@@ -335,7 +335,7 @@ impl Run<'_> {
         }
         self.execute_line(false, None);
         // What the tool said is data: the re-planner sees it among the results. The hint is ours.
-        self.task.feedback = Some(self.task.step_feedback(reason, Shortfall::Failed.advice()));
+        self.task.feedback = Some(self.task.step_feedback(reason, Shortfall::Failed.advice()).into());
         self.leave(Exit::StepFailed);
     }
 }
