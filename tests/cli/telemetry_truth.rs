@@ -1,10 +1,14 @@
 //! Telemetry tells the truth: which server answered, what failed, no key, and no variable that was taken for another.
 
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceResponse,
+};
 use planwright::agents;
 use planwright::contract::{ArgumentRole, OutputFormat, StepField, ToolContract, ToolEffect};
 use planwright::driver::Agent;
 use planwright::journal::{FileJournal, Journal, MemoryJournal, Record};
 use planwright::machine::{Event, Input, ToolOutcome};
+use prost::Message;
 use serde_json::json;
 
 use crate::cli_support::{Home, Says, Script, check};
@@ -118,9 +122,13 @@ fn variable_that_does_not_read_is_told_once_and_not_replaced() {
     for (name, value, found) in [
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "expected milliseconds, found \"10s\""),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "3000000000", "expected at most 1048576 spans, found 3000000000"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "0", "expected at least 1 spans, found 0"),
+        (CONTENT, "maybe", "expected true, false, span_only, event_only, span_and_event or no_content"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "abc", "OTEL_METRIC_EXPORT_INTERVAL: expected milliseconds"),
+        ("OTEL_PROPAGATORS", "b3", "OTEL_PROPAGATORS: expected tracecontext among them, found \"b3\""),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "expected a number of spans, found \"many\""),
         ("OTEL_TRACES_SAMPLER", "some", "expected always_on, always_off or traceidratio"),
-        ("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem", "none.pem: expected certificates in PEM"),
+        ("OTEL_EXPORTER_OTLP_CERTIFICATE", "none.pem", "CERTIFICATE: none.pem: expected certificates in PEM"),
         ("OTEL_SDK_DISABLED", "1", "OTEL_SDK_DISABLED: expected true or false, found \"1\""),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "PROTOCOL: expected http/protobuf, found \"grpc\""),
         ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "METRICS_PROTOCOL: expected http/protobuf"),
@@ -164,4 +172,22 @@ fn each_signal_is_turned_off_alone_and_the_service_is_called_what_its_variable_s
     let holds = |text: &str| sent.body.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(holds("시험") && holds("team") && holds("a,b") && holds("planwright"));
     assert_eq!(sent.header("x-team"), Some("a b"));
+}
+
+#[test]
+fn what_a_collector_rejects_though_it_answers_with_success_is_counted_and_said() {
+    let home = Home::new();
+    home.check(&["run", "--thread", "t", SUM], 0);
+    let partial = ExportTracePartialSuccess { rejected_spans: 2, error_message: "두 개 거절".to_owned() };
+    let partial = ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec();
+    for (kind, body, count, found) in [
+        ("application/x-protobuf", partial, "2 spans", "/v1/traces rejected 2: \"두 개 거절\""),
+        ("text/html", b"<html>".to_vec(), "6 spans", "something else than OTLP (\"text/html\")"),
+    ] {
+        let collector = Server::start(move |_, _| Answer::body(200, kind, body.clone()));
+        let live = &mut traced(&home, &collector);
+        let live = live.env("OTEL_METRICS_EXPORTER", "none").args(["run", SUM]);
+        check(live, "", 0).complains(&[&format!("{count} dropped: "), found]);
+        check(traced(&home, &collector).args(["export", "otlp", "t"]), "", 1).complains(&[found]);
+    }
 }

@@ -21,10 +21,11 @@ pub fn export(command: &ExportCommand) -> Result<()> {
 /// The spans of each run, by the run's name, without the values of any key that is configured now.
 fn load(args: &ExportedArgs) -> Result<Vec<(String, Vec<SpanData>)>> {
     let keys = Redactor::new(configured_keys(args.store.config.as_deref())?);
+    let content = captures_content().map_err(Error::unusable)?;
     let mut runs = Vec::new();
     for name in &args.runs {
         let mut add = |name: String, records: Vec<Record>| -> Result<()> {
-            let spans = spans_of(&keys.records(records), captures_content()).map_err(Error::at(&name))?;
+            let spans = spans_of(&keys.records(records), content).map_err(Error::at(&name))?;
             runs.push((name, spans));
             Ok(())
         };

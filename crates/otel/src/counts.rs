@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 
 use crate::environment::number;
-use crate::export::Client;
+use crate::export::{Client, Trouble};
 
 /// How much waits to be sent, unless a variable says.
 const QUEUE: usize = 2_048;
@@ -29,8 +29,9 @@ impl Counts {
     /// A queue as long as a variable says.
     pub fn from_env(name: &str, what: &str) -> Result<Arc<Self>, String> {
         let most = number(name, &format!("a number of {what}"))?.unwrap_or(QUEUE);
-        if most > MAX_QUEUE {
-            return Err(format!("{name}: expected at most {MAX_QUEUE} {what}, found {most}"));
+        if most == 0 || most > MAX_QUEUE {
+            let least = if most == 0 { "at least 1" } else { "at most 1048576" };
+            return Err(format!("{name}: expected {least} {what}, found {most}"));
         }
         let (queued, dropped, reason) = Default::default();
         Ok(Arc::new(Counts { queued, most, dropped, reason }))
@@ -48,9 +49,11 @@ impl Counts {
 
     /// So many have left the queue. The reason of the first that did not arrive is told in the log.
     pub fn left(&self, size: usize, sent: &OTelSdkResult, client: &Client) {
-        if let Err(error) = sent {
-            self.dropped.fetch_add(size as u64, Ordering::Relaxed);
-            let reason = client.trouble().unwrap_or_else(|| error.to_string());
+        let trouble = client.trouble();
+        let whole = |error: &OTelSdkError| Trouble { reason: error.to_string(), rejected: None };
+        if let Some(Trouble { reason, rejected }) = trouble.or_else(|| sent.as_ref().err().map(whole)) {
+            let size = size as u64;
+            self.dropped.fetch_add(rejected.map_or(size, |count| count.min(size)), Ordering::Relaxed);
             if self.reason.set(reason.clone()).is_ok() {
                 tracing::error!(reason, "the collector does not take what is sent");
             }

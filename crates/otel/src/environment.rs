@@ -1,5 +1,7 @@
 //! The variables of the environment.
 
+use std::num::NonZeroU32;
+
 use percent_encoding::percent_decode_str;
 use ureq::http::{HeaderName, HeaderValue};
 
@@ -23,9 +25,38 @@ pub(crate) fn number<T: std::str::FromStr>(name: &str, expected: &str) -> Result
 }
 
 /// Whether what was said may stand in spans, as `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` says.
-pub fn captures_content() -> bool {
-    let says = variable("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT").unwrap_or_default();
-    ["true", "span_only", "span_and_event"].contains(&says.to_ascii_lowercase().as_str())
+///
+/// # Errors
+/// If the variable says something else than the conventions have.
+pub fn captures_content() -> Result<bool, String> {
+    let name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
+    match variable(name).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "true" | "span_only" | "span_and_event" => Ok(true),
+        "" | "false" | "event_only" | "no_content" => Ok(false),
+        other => Err(unread(name, "true, false, span_only, event_only, span_and_event or no_content", other)),
+    }
+}
+
+/// Checks the variables that the library reads, which passes over what does not read, and what is always done in one
+/// way.
+///
+/// # Errors
+/// The first that does not read.
+pub(crate) fn check_what_is_read_elsewhere() -> Result<(), String> {
+    for name in [
+        "OTEL_METRIC_EXPORT_INTERVAL",
+        "OTEL_BSP_SCHEDULE_DELAY",
+        "OTEL_BLRP_SCHEDULE_DELAY",
+        "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+        "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE",
+    ] {
+        let what = if name.ends_with("SIZE") { "a number" } else { "milliseconds" };
+        number::<NonZeroU32>(name, what)?;
+    }
+    let name = "OTEL_PROPAGATORS";
+    let is_known = |text: &String| text.split(',').any(|part| part.trim() == "tracecontext");
+    let other = variable(name).filter(|text| !is_known(text));
+    other.map_or(Ok(()), |other| Err(unread(name, "tracecontext among them", &other)))
 }
 
 /// The variable of a setting of the exporter that is set: that of one signal, or else of all.

@@ -9,20 +9,25 @@ use flate2::write::GzEncoder;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{RetryPolicy, WithExportConfig, WithHttpConfig};
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::TelemetryResourceDetector;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use prost::Message;
+use serde_json::{Map, Value};
 use ureq::Agent;
 use ureq::http::HeaderValue;
-use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::environment::{check_exporter, find, name_of, number, parse_pairs, variable};
 
 /// Most bytes of a collector's answer that are read.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// Most characters of what a collector says that are shown.
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Posts what is exported.
 #[derive(Clone, Debug)]
@@ -32,7 +37,16 @@ pub(crate) struct Client {
     is_in_order: bool,
     is_compressed: bool,
     /// Why the collector did not take what was sent last, if it did not.
-    trouble: Arc<Mutex<Option<String>>>,
+    trouble: Arc<Mutex<Option<Trouble>>>,
+}
+
+/// Why a collector did not take what it was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    /// In plain words.
+    pub reason: String,
+    /// How much it did not take, where that is not all.
+    pub rejected: Option<u64>,
 }
 
 impl Client {
@@ -42,8 +56,10 @@ impl Client {
         let timeout = timeout.flatten().unwrap_or(10_000);
         let mut config = Agent::config_builder().http_status_as_error(false).max_redirects(0);
         config = config.timeout_global(Some(Duration::from_millis(timeout)));
-        if let Some(path) = find(signal, "CERTIFICATE").or_else(|| variable("SSL_CERT_FILE")) {
-            let text = std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
+        let name = name_of(signal, "CERTIFICATE").unwrap_or_else(|| "SSL_CERT_FILE".to_owned());
+        if let Some(path) = variable(&name) {
+            let path = format!("{name}: {path}");
+            let text = std::fs::read(&path[name.len() + 2..]).map_err(|error| format!("{path}: {error}"))?;
             let items = parse_pem(&text).filter_map(|item| match item {
                 Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
                 Ok(_) => None,
@@ -65,8 +81,8 @@ impl Client {
         })
     }
 
-    /// Why the collector did not take what was sent last, in plain words.
-    pub fn trouble(&self) -> Option<String> {
+    /// Why the collector did not take what was sent last.
+    pub fn trouble(&self) -> Option<Trouble> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -76,10 +92,11 @@ impl Client {
         let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
         let place = format!("{}{port}{}", uri.host().unwrap_or_default(), uri.path());
         let answer = self.send(request);
+        let whole = |reason: String| Some(Trouble { reason, rejected: None });
         let trouble = match &answer {
-            Ok(answer) if answer.status().is_success() => None,
-            Ok(answer) => Some(format!("{place} answered {}", answer.status())),
-            Err(error) => Some(format!("{place}: {}", explain(error))),
+            Ok(answer) if answer.status().is_success() => find_rejection(answer, &place),
+            Ok(answer) => whole(format!("{place} answered {}", answer.status())),
+            Err(error) => whole(format!("{place}: {}", explain(error))),
         };
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
         Ok(answer?)
@@ -103,6 +120,30 @@ impl Client {
         answer.into_reader().take(MAX_ANSWER_BYTES).read_to_end(&mut read)?;
         Ok(Response::from_parts(head, read.into()))
     }
+}
+
+/// What a collector that answers with success did not take after all, as OTLP has it say so. Spans, metrics and log
+/// records have answers of one form.
+fn find_rejection(answer: &Response<Bytes>, place: &str) -> Option<Trouble> {
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let partial = match kind.split(';').next().unwrap_or_default().trim() {
+        _ if answer.body().is_empty() => return None,
+        "application/x-protobuf" => ExportTraceServiceResponse::decode(answer.body().clone()).ok(),
+        // Some answer so whatever they were sent.
+        "application/json" if serde_json::from_slice::<Map<String, Value>>(answer.body()).is_ok() => {
+            return None;
+        }
+        _ => None,
+    };
+    let Some(answered) = partial else {
+        let reason = format!("{place} answered with something else than OTLP ({kind:?})");
+        return Some(Trouble { reason, rejected: None });
+    };
+    let partial = answered.partial_success?;
+    let rejected = u64::try_from(partial.rejected_spans).ok().filter(|count| *count > 0)?;
+    let message: String = partial.error_message.chars().take(MAX_MESSAGE_CHARS).collect();
+    let reason = format!("{place} rejected {rejected}: {message:?}");
+    Some(Trouble { reason, rejected: Some(rejected) })
 }
 
 fn explain(error: &ureq::Error) -> String {
@@ -209,7 +250,10 @@ impl Exporter {
     /// If the collector does not take them.
     pub fn export(&self, spans: Vec<SpanData>) -> Result<(), String> {
         let sent = wait_for(self.exporter.export(spans));
-        sent.map_err(|error| self.client.trouble().unwrap_or_else(|| error.to_string()))
+        match self.client.trouble() {
+            Some(trouble) => Err(trouble.reason),
+            None => sent.map_err(|error| error.to_string()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use opentelemetry_sdk::trace::SpanProcessor;
 
 use crate::counts::Counts;
-use crate::environment::{captures_content, find, is_disabled, sends};
+use crate::environment::{captures_content, check_what_is_read_elsewhere, find, is_disabled, sends};
 use crate::logs::LogLayer;
 use crate::pipeline::Pipeline;
 use crate::sampling::Sampler;
@@ -37,13 +37,14 @@ impl Telemetry {
         if !["TRACES", "METRICS", "LOGS"].iter().any(is_named) || is_disabled()? {
             return Ok(None);
         }
+        check_what_is_read_elsewhere()?;
         let (sends_spans, sends_metrics, sends_logs) = (sends("TRACES")?, sends("METRICS")?, sends("LOGS")?);
         if !(sends_spans || sends_metrics || sends_logs) {
             return Ok(None);
         }
         let sampler = if sends_spans { Sampler::from_env()? } else { Sampler::NONE };
         let pipeline = Arc::new(Pipeline::open(sends_metrics)?);
-        Ok(Some(Telemetry { pipeline, sampler, content: captures_content(), sends_logs }))
+        Ok(Some(Telemetry { pipeline, sampler, content: captures_content()?, sends_logs }))
     }
 
     /// An observer of runs, one after the other.
@@ -79,6 +80,7 @@ impl Telemetry {
         let in_time = done.recv_timeout(FLUSH).is_ok();
         let (spans, logs) = (&self.pipeline.counts, self.pipeline.logs.get().map(|(_, counts)| counts));
         let metrics = self.pipeline.metered.as_ref().and_then(|client| client.trouble());
+        let metrics = metrics.map(|trouble| trouble.reason);
         let reason = spans.reason.get().or_else(|| logs?.reason.get()).cloned().or_else(|| metrics.clone());
         let usual = if in_time { "the queue was full" } else { "the collector did not answer in time" };
         let losses = Losses {
