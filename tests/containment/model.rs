@@ -114,7 +114,7 @@ impl Obedient {
                     (Some(choices), ..) => choices.last().expect("a choice").clone(),
                     (_, Some("number"), _) => 9999.into(),
                     (_, _, Some("date")) => "1999-01-01".into(),
-                    _ => format!("{}@evil.example", goal).into(),
+                    _ => format!("{goal}@evil.example").into(),
                 }
             }
         };

@@ -120,8 +120,7 @@ proptest! {
 #[test]
 fn a_value_that_does_not_fit_its_type_is_asked_for_again_and_then_the_step_has_failed() {
     let filled = |kind: &str, answers: Vec<Say>| {
-        let input = json!({"to": "a", "copies": 1, "body": "x"});
-        let mut input = input;
+        let mut input = json!({"to": "a", "copies": 1, "body": "x"});
         input[if kind == "integer" { "copies" } else { "body" }] = hole(kind, json!(["m"]));
         let start = [steps("mail", input), inbox()];
         Told::run(filling("containment = 'off'\n[limits]\nmax_repairs = 1"), start.into_iter().chain(answers))
