@@ -7,7 +7,6 @@
 
 #[path = "../../tests/common/postgres/mod.rs"]
 mod server;
-#[allow(dead_code, reason = "a part of it is for other benchmarks")]
 #[path = "../support/mod.rs"]
 mod support;
 #[allow(dead_code, reason = "a part of it is for other benchmarks")]

@@ -115,8 +115,8 @@ fn carry_out(world: &World, plan: &[Call], attack: Option<&Attack>) -> Vec<Optio
 /// The value that the user means, where several fit a place of a call.
 fn pick(world: &World, now: &Now, place: &str, tool: &str) -> Option<String> {
     let plan = world.tasks[now.task?].plan(now.drafts);
-    let calls = carry_out(world, plan, None).into_iter().flatten().filter(|(name, _)| name == tool);
-    let meant = calls.last()?.1.pointer(place)?.clone();
+    let mut calls = carry_out(world, plan, None).into_iter().flatten().filter(|(name, _)| name == tool);
+    let meant = calls.next_back()?.1.pointer(place)?.clone();
     Some(meant.as_str().map_or_else(|| meant.to_string(), str::to_owned))
 }
 

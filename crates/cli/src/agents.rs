@@ -73,14 +73,12 @@ fn report_lines(agent: &str, report: &Report) -> Vec<String> {
         vec![format!("{}: {} states, {} edges explored", text::line(agent), report.states, report.edges)];
     lines.extend(report.explored_as.iter().map(|how| format!("  {}", text::line(how))));
     lines.push(String::new());
-    let counts: [(&str, fn(&Bounds) -> u32); 3] = [
-        ("model calls", |bounds| bounds.model_calls),
-        ("tool calls", |bounds| bounds.tool_calls),
-        ("transitions", |bounds| bounds.transitions),
-    ];
-    let rows = counts.map(|(name, count)| {
-        let longest = report.longest.as_ref().map_or("not known".to_owned(), |most| count(most).to_string());
-        [name.to_owned(), count(&report.bounds).to_string(), longest]
+    let counts = |bounds: &Bounds| [bounds.model_calls, bounds.tool_calls, bounds.transitions];
+    let longest = report.longest.as_ref().map(counts);
+    let rows = ["model calls", "tool calls", "transitions"].iter().zip(counts(&report.bounds)).enumerate();
+    let rows = rows.map(|(at, (name, of_spec))| {
+        let longest = longest.map_or("not known".to_owned(), |most| most[at].to_string());
+        [(*name).to_owned(), of_spec.to_string(), longest]
     });
     lines.extend(text::table(["bounds", "of the spec", "longest path explored"], rows, None));
     lines.push(String::new());
