@@ -182,7 +182,9 @@ impl CompiledSpec {
     /// Whether a person may be asked before a call of this tool.
     pub(crate) fn may_ask(&self, tool: &str) -> bool {
         let policy = &self.spec.policy;
-        let asks = policy.on_unauthorised == OnUnauthorised::Ask || policy.labels_values();
+        // What the question calls for may refer to what was read, and an agent within may be handed it.
+        let refers = policy.labels_values() || self.grants.is_some();
+        let asks = policy.on_unauthorised == OnUnauthorised::Ask || refers;
         self.needs_approval(tool) || (asks && self.guarded_tool(tool).is_some())
     }
 

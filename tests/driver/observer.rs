@@ -156,12 +156,17 @@ fn answer_streams_in_every_agent_that_has_words_at_the_end() {
     let text = |text: String| ModelReply::text(text);
     let find = || ModelReply::calls([("find", json!({"query": "a"}))]);
     let words = || text("<think>음</think>두 낱말 <3\n".to_owned());
+    let grants_nothing = || text(r#"{"steps": []}"#.to_owned());
     for name in ["react", "conversational"] {
-        check_words(spec(name), vec![find(), words()], "두 낱말 <3");
+        check_words(spec(name), vec![grants_nothing(), find(), words()], "두 낱말 <3");
     }
     let long = "낱말 ".repeat(150);
     let beside = ModelReply { text: long.clone(), ..find() };
-    check_words(spec("react"), vec![beside, words()], &format!("{}|두 낱말 <3", long.trim()));
+    check_words(
+        spec("react"),
+        vec![grants_nothing(), beside, words()],
+        &format!("{}|두 낱말 <3", long.trim()),
+    );
     check_words(spec("validated"), vec![text(plan(&[])), text(accepted()), words()], "두 낱말 <3");
     check_words(spec(PTE), vec![text(plan(&[])), text(answer("두 낱말"))], "두 낱말");
     let steps = r#"{"goal": "g", "steps": [{"tool": "research", "task": "a"}, {"tool": "writer", "task": "b", "depends_on": ["step_1"]}]}"#;
@@ -169,7 +174,7 @@ fn answer_streams_in_every_agent_that_has_words_at_the_end() {
     check_words(spec("research-team"), replies.map(text).to_vec(), "두 낱말");
     let react = Policy { planner: Planner::ReactText, ..spec("react").policy };
     let said = "Thought: 안다\nFinal Answer: 두 낱말".to_owned();
-    check_words(Spec { policy: react, ..spec("react") }, vec![text(said)], "두 낱말");
+    check_words(Spec { policy: react, ..spec("react") }, vec![grants_nothing(), text(said)], "두 낱말");
 }
 
 /// A model that is tried again once, amid its words.

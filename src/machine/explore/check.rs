@@ -10,10 +10,9 @@ use super::letters::Letter;
 use super::report::{Check, Taken};
 use super::seen::Seen;
 use super::spent::Spent;
-use crate::contract::PlanStep;
 use crate::machine::{
-    Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step, StepRun,
-    WriteReason, admit, outstanding, transition,
+    Effect, ErrorCode, Event, Exit, Move, Phase, PhaseName, Refusal, Refused, State, Step, WriteReason,
+    admit, outstanding, transition,
 };
 use crate::spec::{
     Bounds, CompiledSpec, Containment, Horizon, OnExhausted, Policy, RoleName, Validate, ValidateAt, Write,
@@ -56,12 +55,10 @@ pub(super) enum Outcome {
     Broken,
 }
 
-/// Whether a rejection by a validator that read what is untrusted takes nothing away: there is an answer, or all that was
-/// planned was done or left out.
+/// Whether a rejection by a validator that read what is untrusted takes nothing away: there is an answer, or a write was
+/// made that the user is to be told of.
 fn stands(policy: &Policy, state: &State) -> bool {
-    let failed = |(.., run): &(usize, &PlanStep, &StepRun)| run.has_failed() && !run.is_left_out();
-    let finished =
-        policy.validate_at == ValidateAt::Answer || !state.task.drafted().any(|step| failed(&step));
+    let finished = policy.validate_at == ValidateAt::Answer || !state.task.written.is_empty();
     finished && state.task.tainted && policy.containment != Containment::Off
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::sample::{fresh_input, sample};
-use crate::contract::{PlanStep, ToolEffect};
+use crate::contract::{PlanStep, ToolEffect, Validate};
 use crate::machine::authority::find_untrusted;
 use crate::machine::awaits::{nested_spec, stage_awaits};
 use crate::machine::state::{ExecuteStage, granted_input, literal_template, write_key};
@@ -38,6 +38,8 @@ pub struct Key {
     answered: bool,
     /// The writes that are not made again.
     written: Vec<String>,
+    /// Whether one was made, where a rejection after that is no end.
+    wrote: bool,
     /// The calls that may be made without a person, and those that were.
     authority: Vec<(String, bool)>,
     pub progress: Option<PlanKey>,
@@ -87,6 +89,9 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
+        wrote: !phase.is_terminal()
+            && compiled.policy().validate != Validate::Off
+            && !task.written.is_empty(),
         written: if phase.is_terminal() { Vec::new() } else { written(compiled, task) },
         authority: if phase.is_terminal() { Vec::new() } else { authority(compiled, task) },
         answered: task.artifacts.final_answer.is_some(),
@@ -119,7 +124,14 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
             task.authority.find(&template).is_some() || task.authority.is_spent(&template)
         });
         let frozen = if frozen { " frozen" } else { "" };
-        let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen + &picks;
+        // Which of what the question calls for it may stand for, or stands for.
+        let bound = task.authority.granted().and_then(|granted| granted.of_step(at as u32));
+        let bound = match task.find_granted(compiled, at as u32) {
+            _ if bound.is_some() => format!(" is {bound:?}"),
+            Some((of, _)) => format!(" as {of}"),
+            None => String::new(),
+        };
+        let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen + &picks + &bound;
         let (filled, holes) = (progress.filled(at as u32).len(), planned.holes().len());
         match schedule.links.references.contains_key(&(at as u32)) {
             true if holes > 0 => format!("{key} {filled} of {holes} ←"),

@@ -59,7 +59,8 @@ impl Task {
         }
     }
 
-    fn find_granted(&self, compiled: &CompiledSpec, step: u32) -> Option<(u32, Value)> {
+    /// The granted step that a step may stand for, and the input that was granted.
+    pub(crate) fn find_granted(&self, compiled: &CompiledSpec, step: u32) -> Option<(u32, Value)> {
         let own = self.call_template(step)?;
         let tool = compiled.called_tool(&self.planned(step)?.tool)?;
         let other = |by: &GrantedBy| !matches!(by, GrantedBy::Question { .. });

@@ -278,10 +278,10 @@ impl Task {
     }
 
     /// Whether what was done stands though a validator rejects it for the last time: what it read may have talked it
-    /// into that, and there is an answer, or no step failed.
+    /// into that, and there is an answer, or a write was made that the user is to be told of.
     pub(crate) fn stands_rejected(&self, policy: &Policy) -> bool {
-        let is_contained = self.tainted && policy.containment != Containment::Off;
-        is_contained && (policy.validate_at == ValidateAt::Answer || self.first_failure().is_none())
+        let finished = policy.validate_at == ValidateAt::Answer || !self.written.is_empty();
+        finished && self.tainted && policy.containment != Containment::Off
     }
 
     /// Whether the answer may rest on what is untrusted: a tool's output, or an earlier answer that rests on one.

@@ -67,7 +67,8 @@ fn name_of_a_fork_follows_the_record_until_a_person_gives_one() {
     let Some(tab) = open(&service, "plan", "/1") else { return };
     let name = || tab.find("textbox", "Fork from here as").node["value"]["value"].clone();
     tab.until("it has a name", || name() == "plan-4");
-    let stands = || tab.find("slider", "Record").node.to_string();
+    let attribute = "document.querySelector('input[type=range]').getAttribute('aria-valuetext')";
+    let stands = || tab.value(attribute).unwrap().to_string();
     assert!(stands().contains("all 4 records"), "{}", stands());
     tab.click("button", "Back");
     tab.until("it is another name", || name() == "plan-3");
@@ -104,7 +105,6 @@ fn thread_that_is_deleted_is_said_to_be_in_every_view_of_it_and_not_asked_for_ag
         }
         tab.go(&format!("/#/t/gone{view}"));
         tab.shows(&[if waits { "waits for a person" } else { "done" }]);
-        tab.until("it is there", || tab.is("document.querySelector('main').innerText.includes('12')"));
         assert_eq!(service.send("DELETE", "/threads/gone", "", &[]).0, 204);
         tab.shows(&["This thread was deleted. Go to the threads"]);
         tab.value(COUNT).unwrap();

@@ -46,7 +46,7 @@ const SECONDS: u64 = 60;
 fn spec(dice: &mut Dice) -> Spec {
     let names: Vec<&str> = agents::names().collect();
     let mut spec = agents::shipped(names[dice.below(names.len() as u64) as usize]).expect("a shipped agent");
-    tools(&mut spec, dice);
+    tools(&mut spec, dice, &mut BTreeMap::new());
     let mut choose = |spec: &mut Spec, choice: &dyn Fn(&mut Spec)| {
         let mut changed = spec.clone();
         choice(&mut changed);
@@ -67,13 +67,15 @@ fn spec(dice: &mut Dice) -> Spec {
     spec
 }
 
-/// Makes the tools of a spec, and of the agents in it, change something here and there.
-fn tools(spec: &mut Spec, dice: &mut Dice) {
+/// Makes the tools of a spec, and of the agents in it, change something here and there: those of one name alike.
+fn tools(spec: &mut Spec, dice: &mut Dice, made: &mut BTreeMap<String, (bool, u64)>) {
     for tool in &mut spec.tools {
         // Long enough for any machine: how late an answer may be is not what is simulated.
         tool.timeout_ms = Some(600_000);
-        tool.needs_approval = dice.one_in(3);
-        match dice.below(4) {
+        let drawn = || (dice.one_in(3), dice.below(4));
+        let (needs_approval, effect) = *made.entry(tool.name.clone()).or_insert_with(drawn);
+        tool.needs_approval = needs_approval;
+        match effect {
             0 => (tool.effect, tool.idempotent) = (ToolEffect::Write, None),
             1 => (tool.effect, tool.idempotent) = (ToolEffect::Write, Some(true)),
             _ => {}
@@ -81,7 +83,7 @@ fn tools(spec: &mut Spec, dice: &mut Dice) {
     }
     for member in &mut spec.agents {
         if let Some(inner) = member.spec.as_mut() {
-            tools(inner, dice);
+            tools(inner, dice, made);
         }
     }
 }
