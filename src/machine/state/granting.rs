@@ -61,10 +61,10 @@ impl Task {
 
     /// The granted step that a step may stand for, and the input that was granted.
     pub(crate) fn find_granted(&self, compiled: &CompiledSpec, step: u32) -> Option<(u32, Value)> {
+        let is_bound = self.authority.granted()?.of_step(step).is_some();
         let own = self.call_template(step)?;
         let tool = compiled.called_tool(&self.planned(step)?.tool)?;
         let other = |by: &GrantedBy| !matches!(by, GrantedBy::Question { .. });
-        let is_bound = self.authority.granted()?.of_step(step).is_some();
         if is_bound || self.authority.find(&own).is_some_and(other) {
             return None;
         }
