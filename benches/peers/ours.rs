@@ -1,4 +1,5 @@
-//! The same work by the shipped agent `validated`: `args` of a step is its `input`, `why` its `description`.
+//! The canned work as the shipped agent `validated` does it. Its plans name a step's `args` `input` and its `why`
+//! `description`.
 
 use std::cell::Cell;
 

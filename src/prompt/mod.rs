@@ -9,6 +9,7 @@
 mod conversation;
 mod object;
 mod payload;
+mod planning;
 mod question;
 mod repeats;
 mod request;

@@ -1,5 +1,7 @@
 //! The compiled spec: a checked spec, with everything that is worked out from it once.
 
+mod replies;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -9,15 +11,14 @@ use serde_json::Value;
 
 use super::check::{check_role, check_spec};
 use super::frame::RequestFrame;
+use super::grant::grant_contract;
 use super::policy::OnCut;
 use super::{
     Bounds, Containment, OnFailure, OnUnauthorised, Planner, Policy, Role, RoleName, Spec, SpecError,
     SubAgent, Suggestion, Write,
 };
 use crate::contract::{
-    AnswerForm, Before, ContractError, Decision, Filling, FinalStep, Intent, PlanContract, PlanPolicy,
-    PlanSays, PreviousContext, ReadPlan, Scope, StepField, ToolContract, ToolEffect, Trust, excerpt,
-    schema::Schema,
+    AnswerForm, ContractError, PlanContract, PlanSays, ToolContract, ToolEffect, Trust, schema::Schema,
 };
 
 /// How deep agents may nest: an agent's agents may have agents of their own, and that is all.
@@ -260,39 +261,6 @@ impl CompiledSpec {
             }
     }
 
-    /// Parses an answer of the writer, or of the role that talks.
-    ///
-    /// # Errors
-    /// What does not read, does not conform to the writer's form, or holds a placeholder.
-    pub fn parse_answer(&self, role: RoleName, text: &str) -> Result<String, ContractError> {
-        let form = if role == RoleName::Writer { &self.form } else { &AnswerForm::Text };
-        let answer = form.parse(text, self.max_reply_bytes())?;
-        let Some(schema) = self.answer.as_ref().filter(|_| role == RoleName::Writer) else {
-            return self.check_answer(&answer).map(|()| answer);
-        };
-        let value: Value = serde_json::from_str(&answer).expect("it was written from a value");
-        schema.check(&value)?;
-        self.check_texts(&value).map(|()| answer)
-    }
-
-    /// Checks that no text in a value holds a placeholder.
-    fn check_texts(&self, value: &Value) -> Result<(), ContractError> {
-        match value {
-            Value::String(text) => self.check_answer(text),
-            Value::Array(items) => items.iter().try_for_each(|item| self.check_texts(item)),
-            Value::Object(fields) => fields.values().try_for_each(|field| self.check_texts(field)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that an answer holds no placeholder.
-    pub fn check_answer(&self, answer: &str) -> Result<(), ContractError> {
-        let mut placeholders = self.placeholders.iter().filter_map(|pattern| pattern.find(answer));
-        let Some(found) = placeholders.next() else { return Ok(()) };
-        let found = excerpt(found.as_str().trim(), 60);
-        Err(ContractError::at("$", format!("expected the answer itself, found the placeholder {found:?}")))
-    }
-
     /// The calls that are proposed to the planner for a question: every match of every suggestion, in order,
     /// that fits its tool.
     pub fn suggested(&self, question: &str) -> Vec<Suggested> {
@@ -315,17 +283,6 @@ impl CompiledSpec {
         found
     }
 
-    /// Parses a decision of the orchestrator.
-    #[doc(hidden)]
-    pub fn parse_decision(&self, text: &str) -> Result<Decision, ContractError> {
-        Decision::parse(text, |name| self.plan.agent(name).is_some(), self.max_reply_bytes())
-    }
-
-    /// Parses a value that an executor gives for a hole with this schema.
-    pub(crate) fn parse_filling(&self, text: &str, schema: &Value) -> Result<Value, ContractError> {
-        Filling::parse(text, schema, self.max_reply_bytes())
-    }
-
     /// What a question may be said to call for; `None` where no role says so, of this agent or of one around it.
     pub(crate) fn grants(&self) -> Option<&PlanContract> {
         self.grants.as_deref()
@@ -334,35 +291,6 @@ impl CompiledSpec {
     /// Whether a role is asked which writes the question calls for.
     pub(crate) fn asks_grant(&self) -> bool {
         self.asks_grant
-    }
-
-    /// Parses which writes a question calls for.
-    #[doc(hidden)]
-    pub fn parse_grant(&self, text: &str) -> Result<ReadPlan, ContractError> {
-        let grants = self.grants().ok_or_else(|| ContractError::at("$", "expected nothing to be granted"))?;
-        grants.parse(Before::NOTHING, text, self.max_reply_bytes())
-    }
-
-    /// Parses an intent.
-    #[doc(hidden)]
-    pub fn parse_intent(&self, text: &str) -> Result<Intent, ContractError> {
-        let intent = &self.spec.policy.intent;
-        Intent::parse(intent.form, &intent.kinds, text, self.max_reply_bytes())
-    }
-
-    pub(crate) fn max_reply_bytes(&self) -> usize {
-        self.spec.limits.max_reply_bytes as usize
-    }
-
-    /// A fallback is a reply, so it must parse as one.
-    fn check_fallbacks(&self) -> Result<(), SpecError> {
-        for (name, role) in &self.spec.roles {
-            let Some(OnFailure::Fallback(text)) = &role.on_failure else { continue };
-            self.check_reply(*name, text).map_err(|error| {
-                SpecError::at(format!("roles.{name}.on_failure.fallback"), error.to_string())
-            })?;
-        }
-        Ok(())
     }
 
     fn check_on_cut(&self) -> Result<(), SpecError> {
@@ -376,27 +304,6 @@ impl CompiledSpec {
             "policy.on_cut",
             "\"accept\" is for words, and every role replies with JSON or calls",
         ))
-    }
-
-    fn check_reply(&self, role: RoleName, text: &str) -> Result<(), ContractError> {
-        let most = self.max_reply_bytes();
-        match role {
-            RoleName::Scope => Scope::parse(text, most).map(drop),
-            RoleName::PreviousContext => PreviousContext::parse(text, most).map(drop),
-            RoleName::Intent => self.parse_intent(text).map(drop),
-            RoleName::Grant if self.asks_grant => self.parse_grant(text).map(drop),
-            RoleName::Orchestrator => self.parse_decision(text).map(drop),
-            // What a value must fit stands in the plan.
-            RoleName::Executor => self.parse_filling(text, &Value::Bool(true)).map(drop),
-            RoleName::Validator => self.spec.policy.validate.parse(text, most).map(drop),
-            RoleName::Writer | RoleName::Conversation => self.parse_answer(role, text).map(drop),
-            RoleName::Planner | RoleName::Replanner => match self.spec.policy.planner {
-                Planner::Json => self.plan.parse(Before::NOTHING, text, most).map(drop),
-                Planner::ToolCalls => AnswerForm::Text.parse(text, most).map(drop),
-                Planner::ReactText => self.plan.parse_react(Before::NOTHING, text, most).map(drop),
-            },
-            RoleName::Grant | RoleName::Agent => Ok(()),
-        }
     }
 
     /// Checks that `max_cost` can be reached: some model that is asked must have a price. Prices may
@@ -419,30 +326,6 @@ impl CompiledSpec {
         }
         Ok(())
     }
-}
-
-/// The contract of what a question may be said to call for, if a role is to say it and a tool needs it.
-fn grant_contract(spec: &Spec) -> Result<Option<PlanContract>, SpecError> {
-    let containment = spec.policy.containment;
-    let tools: Vec<ToolContract> = spec.all_tools().into_iter().cloned().collect();
-    if !spec.policy.grant || !tools.iter().any(|tool| containment.guards(tool)) {
-        return Ok(None);
-    }
-    if let Some(name) = spec.find_ambiguous_tool(&tools) {
-        let problem = format!(
-            "agents have {name:?} under two contracts; expected one, so that it is known what is granted"
-        );
-        return Err(SpecError::at("policy.grant", problem));
-    }
-    let policy = PlanPolicy {
-        min_steps: 0,
-        max_steps: spec.policy.plan.max_steps,
-        final_step: FinalStep::None,
-        says: PlanSays::NOTHING,
-        fields: vec![StepField::Id, StepField::Refs],
-        ..PlanPolicy::default()
-    };
-    Ok(Some(PlanContract::new(tools, Vec::new(), policy, false, spec.limits.max_input_bytes as usize)))
 }
 
 fn compile_agent(
@@ -477,6 +360,19 @@ fn compile_agent(
     }
 }
 
+/// What an agent declares about itself, as a tool would.
+fn agent_contract(agent: &SubAgent, compiled: &CompiledAgent, trust: Trust) -> ToolContract {
+    let mut contract = ToolContract::text(&agent.name, &agent.description, ToolEffect::Pure);
+    contract.trust = trust;
+    contract.max_output_bytes = u32::MAX;
+    if let CompiledAgent::Spec(inner) = compiled {
+        let all = inner.plan().all();
+        contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
+        contract.idempotent = Some(all.iter().all(ToolContract::is_idempotent));
+    }
+    contract
+}
+
 /// The schema of answers, if the writer's form is one.
 fn compile_answer(spec: &Spec, form: &AnswerForm) -> Result<Option<Schema>, SpecError> {
     let AnswerForm::Schema(schema) = form else { return Ok(None) };
@@ -495,17 +391,4 @@ fn compile_answer(spec: &Spec, form: &AnswerForm) -> Result<Option<Schema>, Spec
         SpecError::at(error.path().replacen('$', "roles.writer.form.schema", 1), error.problem())
     };
     Schema::new(schema).map(Some).map_err(at)
-}
-
-/// What an agent declares about itself, as a tool would.
-fn agent_contract(agent: &SubAgent, compiled: &CompiledAgent, trust: Trust) -> ToolContract {
-    let mut contract = ToolContract::text(&agent.name, &agent.description, ToolEffect::Pure);
-    contract.trust = trust;
-    contract.max_output_bytes = u32::MAX;
-    if let CompiledAgent::Spec(inner) = compiled {
-        let all = inner.plan().all();
-        contract.effect = all.iter().map(|tool| tool.effect).max().unwrap_or(ToolEffect::Pure);
-        contract.idempotent = Some(all.iter().all(ToolContract::is_idempotent));
-    }
-    contract
 }

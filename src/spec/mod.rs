@@ -12,6 +12,7 @@ mod compiled;
 mod definition;
 mod error;
 mod frame;
+mod grant;
 mod limits;
 mod mcp;
 mod policy;

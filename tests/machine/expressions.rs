@@ -148,7 +148,7 @@ fn what_is_found_in_a_text_is_found_by_fixed_rules() {
     }
 }
 
-/// Whoever writes such a text may not hold the machine: each is gone through once.
+/// A text that an attacker wrote takes time in proportion to its length, whatever it repeats.
 #[test]
 fn a_text_of_a_megabyte_is_gone_through_once() {
     let numbers: String = (0..150_000).map(|number| format!("{number} ")).collect();

@@ -125,11 +125,11 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         });
         let frozen = if frozen { " frozen" } else { "" };
         // Which of what the question calls for it may stand for, or stands for.
-        let bound = task.authority.granted().and_then(|granted| granted.of_step(at as u32));
-        let bound = match task.find_granted(compiled, at as u32) {
-            _ if bound.is_some() => format!(" is {bound:?}"),
-            Some((of, _)) => format!(" as {of}"),
-            None => String::new(),
+        let bound = match task.authority.granted().and_then(|granted| granted.of_step(at as u32)) {
+            Some(of) => format!(" is {of}"),
+            None => {
+                task.find_granted(compiled, at as u32).map_or(String::new(), |(of, _)| format!(" as {of}"))
+            }
         };
         let key = call_key(compiled, task, at as u32, &planned.tool) + asks + frozen + &picks + &bound;
         let (filled, holes) = (progress.filled(at as u32).len(), planned.holes().len());

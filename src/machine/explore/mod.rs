@@ -8,6 +8,7 @@
 mod channel;
 mod check;
 mod claims;
+mod drafts;
 mod key;
 mod letters;
 mod replies;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::steps::{Progress, Schedule, StepRun};
+use super::step_run::StepRun;
+use super::steps::{Progress, Schedule};
 use crate::contract::{ArgumentRole, Links, Plan, PlanContract, ToolContract};
 
 /// The writes that a question calls for, with the reads that they refer to.

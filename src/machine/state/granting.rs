@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::authority::Authority;
 use super::granted::{Granted, granted_input, share_targets};
-use super::steps::{Progress, StepRun};
+use super::step_run::StepRun;
+use super::steps::Progress;
 use super::task::Task;
 use super::view::known_by;
 use crate::contract::ToolEffect;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::steps::{Progress, REFUSED_CALL, Schedule, StepFailure, StepRun};
+use super::step_run::{REFUSED_CALL, StepFailure, StepRun};
+use super::steps::{Progress, Schedule};
 use crate::contract::{ContractError, Links, Plan, PlanStep, canonical};
 use crate::spec::{CompiledSpec, Duplicates};
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::authority::Authority;
 use super::input::{Input, Turn};
 use super::phase::{ExecuteStage, Phase, PlanStage};
-use super::steps::{Progress, StepRun, Writes};
+use super::step_run::StepRun;
+use super::steps::{Progress, Writes};
 use crate::contract::{
     Decision, Intent, LabelledPart, PlanStep, PreviousContext, Shortfall, Source, Verdict,
 };

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::phase::{ExecuteStage, Phase, PlanStage};
-use super::steps::{Progress, StepRun};
+use super::step_run::StepRun;
+use super::steps::Progress;
 use super::task::{Draft, State, Task};
 use crate::contract::{PlanStep, Source};
 use crate::machine::vocabulary::EffectId;

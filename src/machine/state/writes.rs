@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::steps::{StepOutput, StepRun, Writes, Written};
+use super::step_run::{StepOutput, StepRun};
+use super::steps::{Writes, Written};
 use super::task::Task;
 use crate::contract::{Source, ToolEffect, canonical};
 use crate::spec::CompiledSpec;

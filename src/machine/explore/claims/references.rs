@@ -1,5 +1,7 @@
 //! What a step refers to is there before it starts, and is what it is given.
 
+use std::slice::Iter;
+
 use serde_json::Value;
 
 use crate::contract::{FILL, PlanStep, Returned, resolve_input, schema::Schema};
@@ -68,15 +70,26 @@ fn is_left_out(plan: &Progress, at: usize) -> bool {
     plan.steps.get(at) == Some(&StepRun::Skipped { same_as: None })
 }
 
-/// Every part of an input is the plan's own, or what the step that it refers to returned.
-fn check_referred(plan: &Progress, step: u32, template: &Value, given: &Value) -> Claimed {
+/// Every part of an input is the plan's own, what the step that it refers to returned, or the next of the values that a
+/// model wrote.
+fn check_referred(
+    plan: &Progress,
+    step: u32,
+    template: &Value,
+    given: &Value,
+    filled: &mut Iter<'_, Value>,
+) -> Claimed {
     let has = |name: &str| template.get(name).is_some_and(|member| !member.is_null());
-    if ["where", "order_by", "extract", "$template", "$calc", FILL].into_iter().any(has) {
+    if has(FILL) {
+        let wanted = filled.next();
+        return ensure(wanted == Some(given), || format!("step {step} is given {given}, and not {wanted:?}"));
+    }
+    if ["where", "order_by", "extract", "$template", "$calc"].into_iter().any(has) {
         let returned = |name: &str| {
             let source = find(plan, step, name).and_then(|at| plan.steps.get(at))?;
             Some(Returned { text: source.output()?, data: source.data(), tool: None })
         };
-        let wanted = resolve_input(template, &returned, plan.filled(step)).ok();
+        let wanted = resolve_input(template, &returned, &[]).ok();
         return ensure(wanted.as_ref() == Some(given), || {
             format!("step {step} is given {given}, and not {wanted:?}")
         });
@@ -93,10 +106,11 @@ fn check_referred(plan: &Progress, step: u32, template: &Value, given: &Value) -
     }
     match (template, given) {
         (Value::Object(template), Value::Object(given)) => template.iter().try_for_each(|(name, inner)| {
-            check_referred(plan, step, inner, given.get(name).unwrap_or(&Value::Null))
+            check_referred(plan, step, inner, given.get(name).unwrap_or(&Value::Null), filled)
         }),
         (Value::Array(template), Value::Array(given)) => {
-            template.iter().zip(given).try_for_each(|(inner, given)| check_referred(plan, step, inner, given))
+            let mut pairs = template.iter().zip(given);
+            pairs.try_for_each(|(inner, given)| check_referred(plan, step, inner, given, filled))
         }
         (template, given) => ensure(template == given, || format!("step {step} is given {given}")),
     }
@@ -106,7 +120,7 @@ fn check_input(seen: &Seen<'_>, plan: &Progress, step: u32, planned: &PlanStep) 
     if plan.schedule.links.references.contains_key(&step)
         && let (Some(template), Some(given)) = (&planned.input, plan.input(step))
     {
-        return check_referred(plan, step, template, &given);
+        return check_referred(plan, step, template, &given, &mut plan.filled(step).iter());
     }
     let Some(source) = planned.input_from.as_ref().and_then(|name| find(plan, step, name)) else {
         return Ok(());

@@ -24,7 +24,7 @@ mod call;
 mod orchestrate;
 
 use self::call::{nested_input, result_without_call};
-use crate::contract::Shortfall;
+use crate::contract::{ContractError, Shortfall};
 use crate::machine::authority::{Permission, may_pick, permit, refuse};
 use crate::machine::awaits::nested_spec;
 use crate::machine::reply::No;
@@ -170,7 +170,7 @@ impl Run<'_> {
         let ExecuteStage::Filling { asking, .. } = stage else { return };
         let read = self.read_reply(asking, |compiled, task, reply| {
             let hole = task.progress.as_ref().and_then(|progress| progress.open_hole(step));
-            let (hole, _) = hole.expect("a stage fills a hole that is open");
+            let (hole, _) = hole.ok_or_else(|| ContractError::at("$", "expected nothing to be filled"))?;
             compiled.parse_filling(&reply.text, hole.schema)
         });
         let failed = self.ended.take();
