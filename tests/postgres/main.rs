@@ -24,3 +24,4 @@ mod support;
 mod lost;
 mod own;
 mod place;
+mod tls;
