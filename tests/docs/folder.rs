@@ -212,8 +212,24 @@ fn hidden_ignored_and_linked_files_are_left_out() {
     let folder = folder(&[
         (".hidden.md", b"needle"),
         (".git/config.md", b"needle"),
-        (".gitignore", b"build/\n"),
+        (
+            ".gitignore",
+            b"# no words\nbuild/\n*.log.md\n!told.log.md\n/top.md\nin/one.md\ndeep/**\n[ab].md \n{c}.md\n",
+        ),
         ("build/out.md", b"needle"),
+        ("in/build/out.md", b"needle"),
+        ("in/of.log.md", b"needle"),
+        ("in/told.log.md", b"needle"),
+        ("in/one.md", b"needle"),
+        ("in/top.md", b"needle"),
+        ("in/in/one.md", b"needle"),
+        ("in/b.md", b"needle"),
+        ("in/{c}.md", b"needle"),
+        ("in/d.md", b"needle"),
+        ("in/.gitignore", b"!b.md\nin\nd.md"),
+        ("deep/in/it.md", b"needle"),
+        ("top.md", b"needle"),
+        ("c.md", b"needle"),
         ("kept.md", b"needle"),
     ]);
     #[cfg(unix)]
@@ -222,7 +238,8 @@ fn hidden_ignored_and_linked_files_are_left_out() {
         std::os::unix::fs::symlink(outside.path().join("secret.md"), folder.path().join("link.md")).unwrap();
         std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
     }
-    check(&Docs::folder(folder.path()).unwrap(), "needle", &["kept.md"]);
+    let kept = ["c.md", "kept.md", "in/b.md", "in/top.md", "in/told.log.md"];
+    check(&Docs::folder(folder.path()).unwrap(), "needle", &kept);
     drop(outside);
 }
 

@@ -4,15 +4,16 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use ignore::{DirEntry, WalkBuilder};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use planwright::ports::ToolError;
 
 use super::passages::{Markup, split};
+use super::walk::walk;
 use crate::index::{Entry, Stamp};
 use crate::read::read_text;
 use crate::terms::needs_a_look;
@@ -121,26 +122,23 @@ fn wanted() -> String {
 
 pub(super) fn find_documents(place: &Path) -> Result<Found, ToolError> {
     let fail = |problem: String| ToolError::input(format!("{}: {problem}", place.display()));
-    // One document has its own name alone.
-    let root = if place.is_file() { place.parent().unwrap_or(place) } else { place };
-    if root == place {
-        std::fs::read_dir(root).map_err(|error| fail(format!("the folder cannot be read: {error}")))?;
-    }
     let mut found = Found::default();
-    // The folder's own rules alone: what is found must not depend on the machine around it.
-    let mut walk = WalkBuilder::new(place);
-    walk.follow_links(false).require_git(false).parents(false).git_global(false).git_exclude(false);
-    for (looked_at, entry) in walk.build().enumerate() {
-        if looked_at >= MAX_ENTRIES {
-            let most = grouped(MAX_ENTRIES);
-            found.limits.push(format!("more than {most} files and folders: the rest is not searched"));
-            break;
-        }
-        match entry.and_then(|entry| read_entry(root, entry)) {
-            Ok(Some(Ok(document))) => found.documents.push(document),
-            Ok(Some(Err(kind))) => *found.others.entry(kind).or_default() += 1,
-            Ok(None) => {}
-            Err(error) => found.limits.push(format!("not searched: {error}")),
+    // One document has its own name alone.
+    if place.is_file() {
+        let read = read_file(place.parent().unwrap_or(place), place.to_owned());
+        found.add(read.map_err(|error| fail(error.to_string()))?);
+    } else {
+        std::fs::read_dir(place).map_err(|error| fail(format!("the folder cannot be read: {error}")))?;
+        for (looked_at, entry) in walk(place).enumerate() {
+            if looked_at >= MAX_ENTRIES {
+                let most = grouped(MAX_ENTRIES);
+                found.limits.push(format!("more than {most} files and folders: the rest is not searched"));
+                break;
+            }
+            match entry.and_then(|entry| entry.map(|entry| read_file(place, entry.path())).transpose()) {
+                Ok(read) => read.into_iter().for_each(|read| found.add(read)),
+                Err(error) => found.limits.push(format!("not searched: {error}")),
+            }
         }
     }
     if found.documents.is_empty() {
@@ -153,26 +151,29 @@ pub(super) fn find_documents(place: &Path) -> Result<Found, ToolError> {
     Ok(found)
 }
 
-/// The document of an entry, or the kind of file that is none; nothing for a folder.
-fn read_entry(root: &Path, entry: DirEntry) -> Result<Option<Result<Document, String>>, ignore::Error> {
-    if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-        return Ok(None);
+/// The document that a file is, or the kind of file that is none.
+fn read_file(root: &Path, path: PathBuf) -> io::Result<Result<Document, String>> {
+    if ending(&path).is_none() {
+        let kind = path.extension().map(|ending| format!(".{}", ending.to_string_lossy().to_lowercase()));
+        return Ok(Err(kind.unwrap_or_else(|| "without an ending".to_owned())));
     }
-    if ending(entry.path()).is_none() {
-        let kind =
-            entry.path().extension().map(|ending| format!(".{}", ending.to_string_lossy().to_lowercase()));
-        return Ok(Some(Err(kind.unwrap_or_else(|| "without an ending".to_owned()))));
-    }
-    let metadata = entry.metadata()?;
+    let metadata = path.metadata()?;
     let since_1970 = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = since_1970.and_then(|time| i64::try_from(time.as_nanos()).ok()).unwrap_or_default();
-    let parts = entry.path().strip_prefix(root).unwrap_or(entry.path()).components();
+    let parts = path.strip_prefix(root).unwrap_or(&path).components();
     let parts: Vec<String> = parts.map(|part| part.as_os_str().to_string_lossy().nfc().collect()).collect();
     let stamp = Stamp { bytes: metadata.len(), modified };
-    Ok(Some(Ok(Document { name: parts.join("/"), stamp, content: Content::File(entry.into_path()) })))
+    Ok(Ok(Document { name: parts.join("/"), stamp, content: Content::File(path) }))
 }
 
 impl Found {
+    fn add(&mut self, read: Result<Document, String>) {
+        match read {
+            Ok(document) => self.documents.push(document),
+            Err(kind) => *self.others.entry(kind).or_default() += 1,
+        }
+    }
+
     /// Leaves out what is beyond the limits: large documents one by one, the others in one sentence.
     fn leave_out(&mut self) {
         let (found, mut files, mut total) = (self.documents.len(), 0, 0);

@@ -6,6 +6,7 @@
 
 mod folder;
 mod passages;
+mod walk;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
