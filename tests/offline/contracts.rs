@@ -187,15 +187,10 @@ fn a_tool_that_writes_is_never_planned() {
 fn a_payload_that_is_not_understood_is_a_bad_request() {
     let compiled = agents::shipped("validated").unwrap().check().unwrap();
     for (payload, expected) in [
-        ("", "payload: expected JSON"),
-        ("[]", "payload: expected a JSON object, found []"),
-        ("{}", "payload.user_question: expected a text, found nothing"),
-        (r#"{"user_question": 7}"#, "payload.user_question: expected a text, found 7"),
-        (r#"{"user_question": "a", "tool_results": {}}"#, "payload.tool_results: expected a list, found {}"),
-        (
-            r#"{"user_question": "a", "rejected_plan": []}"#,
-            "payload.rejected_plan: expected an object, found []",
-        ),
+        ("", "payload: expected a JSON object"),
+        ("[]", "payload: expected a JSON object"),
+        ("{}", "payload.user_question: expected a text"),
+        (r#"{"user_question": 7}"#, "payload.user_question: expected a text"),
     ] {
         for role in RoleName::ALL {
             let Some(reply) = ask(&compiled, role, payload) else { continue };

@@ -10,7 +10,7 @@ use super::frame::Frame;
 use super::lexicon::table;
 use super::markdown::{UnitKind, units};
 use super::question::{Part, Question};
-use super::reading::{Line, Pick, Reading, goes_on};
+use super::reading::{Line, Pick, are_few, goes_on, read_lines};
 use super::results::Passage;
 use super::talk::{articles, has_paragraph as has, paragraph};
 use super::terms::Term;
@@ -44,20 +44,18 @@ impl<'q> Evidence<'q> {
             let text: String = passage.text.split(['"', '«', '»', '“', '”']).step_by(2).collect();
             numbers.is_empty() || articles(&text).iter().any(|number| numbers.contains(number))
         };
-        let read = |passage| match Some(passage).filter(speaks) {
-            Some(passage) => Reading::of(passage),
-            None => Reading { passage, lines: Vec::new() },
-        };
-        let shelf: Vec<Reading<'_>> = passages.iter().map(read).collect();
+        let read = |passage| Some(passage).filter(speaks).map(read_lines).unwrap_or_default();
+        let shelf: Vec<Vec<Line>> = passages.iter().map(read).collect();
         let picks = quote_articles(question, passages);
         let terms = question.terms();
         if !picks.is_empty() {
             return Evidence { picks, found: terms, ..Evidence::default() };
         }
         let shows_code = table("shows_code").are_in(&question.text.to_lowercase());
-        let frames =
-            Frame::all(&question.text.to_lowercase()).into_iter().filter(|frame| frame.has_form()).collect();
-        let narrow = question.parts.iter().all(|part| part.frame.is_some_and(Frame::is_narrow));
+        let mut frames = Frame::all(&question.text.to_lowercase());
+        frames.retain(|frame| frame.has_form());
+        // If it asks for one sentence, what else speaks of it is beside that.
+        let narrow = question.parts.iter().all(|part| part.frame.is_some_and(|frame| !frame.is("open")));
         let mut asked = Asked { terms: &terms, shows_code, frames, narrow, answers: Vec::new() };
         if question.parts.is_empty() {
             return Evidence { picks: asked.select(&shelf, 0..shelf.len()), ..Evidence::default() };
@@ -70,13 +68,13 @@ impl<'q> Evidence<'q> {
                 asked.answers.extend(best);
             } else if !part.beside {
                 // What stands elsewhere was found, and what was asked about it was not.
-                let lines = || shelf.iter().flat_map(|reading| &reading.lines);
+                let lines = || shelf.iter().flatten();
                 let says = |line: &&Line| line.unit.kind != UnitKind::Heading;
                 let stands = |term: &&Term| lines().filter(says).any(|line| line.speaks_of(term));
                 let nowhere: Vec<&Term> = missing.iter().copied().filter(|term| !stands(term)).collect();
                 evidence.unsaid |= !shown || nowhere.is_empty();
                 evidence.lacking.extend(if nowhere.is_empty() { insisted(part) } else { nowhere });
-                let quote = |&(passage, line): &(usize, usize)| shelf[passage].lines[line].pick(passage);
+                let quote = |&(passage, line): &(usize, usize)| shelf[passage][line].pick(passage);
                 evidence.nearest = evidence.nearest.or_else(|| best.first().map(quote));
             }
         }
@@ -94,30 +92,26 @@ fn insisted(part: &Part) -> Vec<&Term> {
 
 /// The sentences that speak most of a part, what they leave out of what it insists on, and whether they have the
 /// form of an answer or leave something out.
-fn best_lines<'q>(part: &'q Part, shelf: &[Reading<'_>]) -> (Vec<(usize, usize)>, Vec<&'q Term>, bool) {
+fn best_lines<'q>(part: &'q Part, shelf: &[Vec<Line>]) -> (Vec<(usize, usize)>, Vec<&'q Term>, bool) {
     let asked = insisted(part);
     let mut ranked = Vec::new();
-    for (passage, reading) in shelf.iter().enumerate() {
-        for (at, line) in
-            reading.lines.iter().enumerate().filter(|(_, line)| line.unit.kind != UnitKind::Heading)
-        {
+    let weigh = |has: &dyn Fn(&&Term) -> bool| part.terms.iter().filter(has).map(|term| term.weight).sum();
+    for (passage, lines) in shelf.iter().enumerate() {
+        let says = |(_, line): &(usize, &Line)| line.unit.kind != UnitKind::Heading;
+        for (at, line) in lines.iter().enumerate().filter(says) {
             let missing = line.missing(part, &asked);
             let lacks: u32 = missing.iter().map(|term| term.weight).sum();
             let denies = table("negations").are_in(&line.lower);
             let shown = part.frame.is_none_or(|frame| denies || frame.is_shown_in(&line.lower));
-            let who = part.frame.is_some_and(Frame::asks_who);
+            let who = part.frame.is_some_and(|frame| frame.is("person"));
             let shown = shown && (!who || line.names_someone(&part.terms)) || line.answers(part, &asked);
-            let own: u32 = part.terms.iter().filter(|term| line.shows(term)).map(|term| term.weight).sum();
+            let own: u32 = weigh(&|term| line.shows(term));
+            let all: u32 = weigh(&|term| line.speaks_of(term));
             let around = line.around.weight(&part.terms);
-            let all = part.terms.iter().filter(|term| line.speaks_of(term));
-            let all: u32 = all.map(|term| term.weight).sum();
             if own > 0 || part.frame.is_some() && around > 0 || line.unit.opens && around > 1 {
                 // Who did it stands where it is said.
-                ranked.push((
-                    (Reverse(lacks), if who { all } else { 0 }, shown, all, own),
-                    (passage, at),
-                    missing,
-                ));
+                let rank = (Reverse(lacks), if who { all } else { 0 }, shown, all, own);
+                ranked.push((rank, (passage, at), missing));
             }
         }
     }
@@ -139,9 +133,10 @@ fn quote_articles(question: &Question, passages: &[Passage]) -> Vec<Pick> {
         articles(&passage.source).iter().any(|own| asked.contains(own)) && !lacks(passage)
     };
     let found = passages.iter().enumerate().filter(|(_, passage)| is_asked(passage)).take(MAX_PICKS);
-    let units = found
-        .flat_map(|(at, passage)| units(&passage.text).into_iter().enumerate().map(move |unit| (at, unit)));
-    units.map(|(passage, (at, unit))| Pick { passage, at, unit }).collect()
+    let quote = |(passage, found): (usize, &Passage)| {
+        units(&found.text).into_iter().enumerate().map(move |(at, unit)| Pick { passage, at, unit })
+    };
+    found.flat_map(quote).collect()
 }
 
 /// What sentences are chosen by.
@@ -157,7 +152,7 @@ struct Asked<'t> {
 
 impl Asked<'_> {
     /// The best sentences of these passages, each once, in reading order. Without terms, the first ones.
-    fn select(&self, shelf: &[Reading<'_>], passages: impl Iterator<Item = usize>) -> Vec<Pick> {
+    fn select(&self, shelf: &[Vec<Line>], passages: impl Iterator<Item = usize>) -> Vec<Pick> {
         let ranked = passages.enumerate();
         let mut ranked: Vec<(u32, Pick)> =
             ranked.flat_map(|(rank, at)| self.weigh(rank, at, &shelf[at])).collect();
@@ -178,9 +173,8 @@ impl Asked<'_> {
             }
         }
         let short: HashSet<usize> = picks.iter().map(|pick| pick.passage).collect();
-        for passage in short.into_iter().filter(|passage| shelf[*passage].is_short()) {
-            let prose = |line: &&Line| line.unit.kind == UnitKind::Sentence;
-            let lines = shelf[passage].lines.iter().filter(prose);
+        for passage in short.into_iter().filter(|passage| are_few(&shelf[*passage])) {
+            let lines = shelf[passage].iter().filter(|line| line.unit.kind == UnitKind::Sentence);
             let lines = lines.filter(|line| known.insert(line.unit.text.clone()));
             picks.extend(lines.map(|line| line.pick(passage)));
         }
@@ -189,19 +183,19 @@ impl Asked<'_> {
     }
 
     /// What may be quoted of a passage, and what it is worth.
-    fn weigh(&self, rank: usize, passage: usize, reading: &Reading<'_>) -> Vec<(u32, Pick)> {
+    fn weigh(&self, rank: usize, passage: usize, lines: &[Line]) -> Vec<(u32, Pick)> {
         let mut weighed = Vec::new();
         let answers = |line: usize| self.answers.contains(&(passage, line));
-        let row_answers = (0..reading.lines.len()).any(|line| answers(line) && reading.lines[line].is_row());
+        let row_answers = (0..lines.len()).any(|line| answers(line) && !lines[line].unit.head.is_empty());
         let mut listed = false;
-        for (at, line) in reading.lines.iter().enumerate() {
+        for (at, line) in lines.iter().enumerate() {
             let Line { unit, own, lower, around, .. } = line;
             let near = around.weight(self.terms.iter().copied());
             // What a heading names, the sentence right below it is about, and so are the entries of a list
             // right below it.
-            let below = at == 0 || reading.lines[at - 1].unit.is_above();
+            let below = at == 0 || lines[at - 1].unit.is_above();
             let first = below && !unit.is_above();
-            listed = unit.kind == UnitKind::Item && !line.is_row() && (first || listed);
+            listed = unit.kind == UnitKind::Item && line.unit.head.is_empty() && (first || listed);
             let opens = near > 1 && (listed || first && unit.kind == UnitKind::Sentence);
             let names = |term: &&&Term| own.has(term) || opens && first && around.has(term);
             let named: u32 = self.terms.iter().filter(names).map(|term| term.weight).sum();
@@ -211,9 +205,12 @@ impl Asked<'_> {
             // Beside a row that answers, the others are about something else; so is most beside one sentence.
             let other = self.frames.iter().skip(1).any(|frame| frame.is_shown_in(lower));
             let narrow = self.narrow && !self.answers.is_empty() && !(follows || listed || other);
-            let beside = !answers(at) && (row_answers && line.is_row() || narrow);
+            let beside = !answers(at) && (row_answers && !line.unit.head.is_empty() || narrow);
             let code = unit.kind == UnitKind::Code;
-            if unit.kind == UnitKind::Heading || !about || beside || code && !self.is_worth_showing(line) {
+            // Code is shown if it is asked for or has a name that is, and is no drawing.
+            let asked = self.shows_code || self.terms.iter().any(|term| term.name && own.has(term));
+            let drawn = lower.chars().any(|c| matches!(c, '\u{2500}'..='\u{259f}'));
+            if unit.kind == UnitKind::Heading || !about || beside || code && (!asked || drawn) {
                 continue;
             }
             let mut pick = line.pick(passage);
@@ -231,12 +228,5 @@ impl Asked<'_> {
             weighed.push((worth, pick));
         }
         weighed
-    }
-
-    /// Whether a block of code is asked for or has a name that is asked for, and is no drawing.
-    fn is_worth_showing(&self, code: &Line) -> bool {
-        let named = self.terms.iter().any(|term| term.name && code.own.has(term));
-        let drawn = code.lower.chars().any(|c| matches!(c, '\u{2500}'..='\u{259f}'));
-        (self.shows_code || named) && !drawn
     }
 }

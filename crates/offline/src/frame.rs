@@ -22,11 +22,8 @@ struct Tables {
 pub(super) struct Frame(usize);
 
 struct Frames {
-    /// What asks for an answer of this kind, what shows one, and what does not although it looks like it.
-    frames: Vec<[Regex; 3]>,
-    /// The places of the frames that ask for all there is and for a person.
-    open: usize,
-    person: usize,
+    /// A name, and what asks for an answer of this kind, what shows one, and what does not although it looks like it.
+    frames: Vec<(String, [Regex; 3])>,
     paraphrases: HashMap<String, Vec<Regex>>,
 }
 
@@ -34,43 +31,37 @@ static FRAMES: LazyLock<Frames> = LazyLock::new(|| {
     let tables: Tables = parse(include_str!("tables/frames.toml"));
     let regex = |pattern: &str| regex(pattern, &tables.placeholders);
     let read = |frame: &BTreeMap<String, String>| {
-        ["asks", "shows", "ignores"].map(|key| regex(frame.get(key).map_or("^$", String::as_str)))
+        let patterns = ["asks", "shows", "ignores"].map(|key| frame.get(key).map_or("^$", String::as_str));
+        (frame["name"].clone(), patterns.map(regex))
     };
-    let frames = tables.frame.iter().map(read).collect();
-    let place = |name: &str| tables.frame.iter().position(|frame| frame["name"] == name).unwrap_or_default();
-    let (open, person) = (place("open"), place("person"));
     let mut paraphrases: HashMap<String, Vec<Regex>> = HashMap::new();
     for entry in &tables.paraphrase {
         let shows = regex(&entry["shows"]);
         let words = entry["words"].split_whitespace();
         words.for_each(|word| paraphrases.entry(stem::english(word)).or_default().push(shows.clone()));
     }
-    Frames { frames, open, person, paraphrases }
+    Frames { frames: tables.frame.iter().map(read).collect(), paraphrases }
 });
 
 impl Frame {
     /// All that a question in lower case asks for, as when and where; the first is its frame.
     pub(super) fn all(lower: &str) -> Vec<Frame> {
         let frames = FRAMES.frames.iter().enumerate();
-        frames.filter(|(_, [asks, ..])| asks.is_match(lower)).map(|(at, _)| Frame(at)).collect()
+        frames.filter(|(_, (_, [asks, ..]))| asks.is_match(lower)).map(|(at, _)| Frame(at)).collect()
     }
 
     /// Whether an answer has a form of its own: a time, a price.
     pub(super) fn has_form(self) -> bool {
-        FRAMES.frames[self.0][1].as_str() != "."
+        FRAMES.frames[self.0].1[1].as_str() != "."
     }
 
-    /// Whether it asks for one sentence, and what else speaks of the question is beside it.
-    pub(super) fn is_narrow(self) -> bool {
-        self.0 != FRAMES.open
-    }
-
-    pub(super) fn asks_who(self) -> bool {
-        self.0 == FRAMES.person
+    /// Whether it is the one of this name in the table.
+    pub(super) fn is(self, name: &str) -> bool {
+        FRAMES.frames[self.0].0 == name
     }
 
     pub(super) fn is_shown_in(self, lower: &str) -> bool {
-        let [_, shows, ignores] = &FRAMES.frames[self.0];
+        let (_, [_, shows, ignores]) = &FRAMES.frames[self.0];
         shows.is_match(&ignores.replace_all(lower, " "))
     }
 }

@@ -110,7 +110,7 @@ fn query_intent(text: &str, payload: &Payload<'_>, kinds: &[&str]) -> Value {
     let new = pick(kinds, "new_question new question").or(kinds.first().copied()).unwrap_or("new_question");
     let (mut kind, mut rewritten, mut demanded) = (new, line(text, MAX_QUERY_CHARS), None);
     let talk = talk::small_talk(text).is_some();
-    let needs_tool = !talk && !talk::is_handed_over(text);
+    let needs_tool = !talk && talk::handed_over(text).is_none();
     if talk {
         kind = pick(kinds, "chitchat chat small greet").unwrap_or(new);
     } else if needs_tool && !turns.is_empty() && talk::refers(text) {
@@ -160,7 +160,7 @@ fn phrase(text: &str) -> String {
     let question = Question::parse(text, true);
     let key = match question.expressions.first() {
         _ if talk::small_talk(text).is_some() => Some("small_talk"),
-        _ if talk::is_handed_over(text) => Some("a_text_to_work_on"),
+        _ if talk::handed_over(text).is_some() => Some("a_text_to_work_on"),
         Some(expression) => {
             return line(&question.tell("calculation", expression), 2 * MAX_SUBJECT_CHARS);
         }

@@ -7,10 +7,12 @@ use planwright::contract::ToolContract;
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Reads a table of this crate.
 pub(super) fn parse<T: DeserializeOwned>(toml: &str) -> T {
-    toml::from_str(toml).expect("the tests of this crate read every table")
+    let table: Value = toml::from_str(toml).expect("the tests of this crate read every table");
+    serde_json::from_value(table).expect("the tests of this crate read every table")
 }
 
 /// Compiles a pattern of this crate, with the placeholders filled in; one may hold another.
@@ -20,19 +22,17 @@ pub(super) fn regex(pattern: &str, placeholders: &BTreeMap<String, String>) -> R
     Regex::new(&pattern).expect("the tests of this crate compile every pattern")
 }
 
-static TABLES: LazyLock<HashMap<String, Words>> = LazyLock::new(|| parse(include_str!("tables/words.toml")));
-
 /// One table of words. Every name in this crate is one that `words.toml` has.
 pub(super) fn table(name: &str) -> &'static Words {
-    &TABLES[name]
+    static ALL: LazyLock<HashMap<String, Words>> = LazyLock::new(|| parse(include_str!("tables/words.toml")));
+    &ALL[name]
 }
-
-static TEXTS: LazyLock<HashMap<String, [String; 2]>> =
-    LazyLock::new(|| parse(include_str!("tables/texts.toml")));
 
 /// What is said to people. Every key in this crate is one that `texts.toml` has.
 pub(super) fn say(key: &str, korean: bool) -> &'static str {
-    &TEXTS[key][usize::from(korean)]
+    type Texts = HashMap<String, [String; 2]>;
+    static ALL: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("tables/texts.toml")));
+    &ALL[key][usize::from(korean)]
 }
 
 /// A list of words. In the table, `_` stands for a blank inside an entry.

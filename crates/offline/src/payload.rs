@@ -1,26 +1,22 @@
 //! The payload that a language model would get, field by field.
 //!
-//! What an answer stands or falls by is read strictly. What only helps (earlier turns, proposals, a
-//! summary) is left out if it does not have the expected form.
+//! What does not have the expected form is left out, but for the question.
 
+use planwright::contract::{Plan, PlanStep};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::text::{clean, line};
+use super::text::clean;
 
 const MAX_TURNS: usize = 40;
 const MAX_TURN_CHARS: usize = 4_000;
 const MAX_LIST: usize = 500;
 
-/// A step of a plan that was sent back: who did it, and what it was told.
-pub(super) struct Rejected {
-    pub who: String,
-    pub input: Value,
-}
-
 pub(super) struct Payload<'a> {
     pub question: &'a str,
     pub results: &'a [Value],
-    pub rejected: Option<Vec<Rejected>>,
+    /// The steps of a plan that was sent back.
+    pub rejected: Option<Vec<PlanStep>>,
     /// Why it was, and what to do differently, as one text.
     pub hint: &'a str,
     pub repair: bool,
@@ -28,37 +24,22 @@ pub(super) struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Reads a payload; an error says by key what is missing or of another type.
-    pub(super) fn parse(payload: &'a Value) -> Result<Self, String> {
-        let fields = payload.as_object().ok_or_else(|| mismatch("", "a JSON object", payload))?;
+    /// Reads a payload; an error says what is missing.
+    pub(super) fn parse(payload: &'a Value) -> Result<Self, &'static str> {
+        let fields = payload.as_object().ok_or("payload: expected a JSON object")?;
         let field = |key| fields.get(key).unwrap_or(&Value::Null);
-        let text = |key| match field(key) {
-            Value::Null => Ok(None),
-            Value::String(text) => Ok(Some(text.as_str())),
-            other => Err(mismatch(&format!(".{key}"), "a text", other)),
-        };
-        let question = text("user_question")?;
-        let question = question.ok_or("payload.user_question: expected a text, found nothing")?;
-        let results = match field("tool_results") {
-            Value::Null => &[],
-            Value::Array(records) => records.as_slice(),
-            other => return Err(mismatch(".tool_results", "a list", other)),
-        };
-        let rejected = match field("rejected_plan") {
-            Value::Null => None,
-            Value::Object(plan) => Some(rejected(plan)),
-            other => return Err(mismatch(".rejected_plan", "an object", other)),
-        };
+        let question = field("user_question").as_str().ok_or("payload.user_question: expected a text")?;
+        let results = field("tool_results").as_array().map_or(&[][..], Vec::as_slice);
+        let rejected = Plan::deserialize(field("rejected_plan")).ok().map(|plan| plan.steps);
         // A verdict in the closed form: its advice is always the same, and has no words to look for.
         let closed = field("rejected_because").is_object();
-        let hint = text("fix_hint")?.filter(|hint| !hint.trim().is_empty() && !closed);
-        let because = if closed { None } else { text("rejected_because")? };
-        let hint = hint.or(because).unwrap_or_default();
+        let hints = ["fix_hint", "rejected_because"].into_iter().filter_map(|key| field(key).as_str());
+        let hint = hints.filter(|hint| !hint.trim().is_empty() && !closed).next().unwrap_or_default();
         Ok(Payload { question, results, rejected, hint, repair: !field("repair").is_null(), fields })
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
-        self.fields.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+        self.field(key).as_str().filter(|text| !text.trim().is_empty())
     }
 
     pub(super) fn field(&self, key: &str) -> &'a Value {
@@ -66,17 +47,12 @@ impl<'a> Payload<'a> {
     }
 
     pub(super) fn list(&self, key: &str) -> &'a [Value] {
-        let list = self.fields.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let list = self.field(key).as_array().map_or(&[][..], Vec::as_slice);
         &list[..list.len().min(MAX_LIST)]
     }
 
     pub(super) fn labels(&self, key: &str) -> Vec<&'a str> {
         self.list(key).iter().filter_map(Value::as_str).filter(|label| !label.trim().is_empty()).collect()
-    }
-
-    /// The answer that is judged, blank or not.
-    pub(super) fn answer(&self) -> Option<&'a str> {
-        self.fields.get("answer").and_then(Value::as_str)
     }
 
     /// What is to be answered: the question made to stand alone, if it was.
@@ -111,23 +87,11 @@ pub(super) fn str_of<'v>(record: &'v Value, key: &str) -> &'v str {
     record.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// A value as a text: a text as it is, anything else as JSON.
+pub(super) fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 pub(super) fn completed(source: &str, output: &str) -> Value {
     json!({"tool": source, "status": "completed", "output": output})
-}
-
-fn rejected(plan: &Map<String, Value>) -> Vec<Rejected> {
-    let steps = plan.get("steps").or(plan.get("execution_steps")).and_then(Value::as_array);
-    let step = |step: &Value| {
-        let first = |keys: [&str; 3]| {
-            keys.into_iter().filter_map(|key| step.get(key)).find(|value| !value.is_null()).cloned()
-        };
-        let who = first(["agent", "team", "tool"]).unwrap_or_default();
-        let input = first(["input", "task", "description"]).unwrap_or_default();
-        Rejected { who: who.as_str().unwrap_or_default().to_owned(), input }
-    };
-    steps.into_iter().flatten().map(step).collect()
-}
-
-fn mismatch(key: &str, expected: &str, found: &Value) -> String {
-    format!("payload{key}: expected {expected}, found {}", line(&found.to_string(), 40))
 }

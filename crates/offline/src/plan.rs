@@ -7,13 +7,13 @@
 use serde_json::Value;
 
 use super::lexicon::{Duty, table};
-use super::payload::{Payload, Rejected, str_of};
+use super::payload::{Payload, str_of};
 use super::planner::{CALC, MAX_QUERY, Planner, is_step};
 use super::question::Question;
-use super::shape::{Shape, Step};
+use super::shape::Shape;
 use super::terms::{query, strongest};
 use super::text::line;
-use planwright::contract::{FINAL_ANSWER, HITL};
+use planwright::contract::{HITL, PlanStep};
 use planwright::spec::RequestFrame;
 
 /// As it is asked, and in other words.
@@ -23,11 +23,15 @@ const WORDINGS: usize = 2;
 pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<String, String> {
     let mut shape = Shape::of(frame);
     let past = payload.list("past_steps");
-    shape.kept = count_kept(past);
+    let index = |record: &Value| usize::try_from(record.get("step_index")?.as_u64()?).ok();
+    shape.kept = past.iter().filter_map(index).max().map_or(0, |last| last.saturating_add(1)).max(past.len());
     let calc = shape.tool(CALC).is_some();
     let mut question = Question::parse(payload.query(), calc);
     if shape.asks_people {
-        let rest = Question::parse(&without_asking(payload.query()), calc);
+        // What only says that a person wants to be asked is not looked for.
+        let clauses = payload.query().split_inclusive(['.', '!', '?', '\n', ',', ';']);
+        let rest: String = clauses.filter(|clause| !asks_to_be_asked(clause)).collect();
+        let rest = Question::parse(if rest.trim().is_empty() { payload.query() } else { &rest }, calc);
         question = Question { text: question.text, ..rest };
     }
     if !shape.agents.is_empty() || shape.offers("input_from") {
@@ -46,8 +50,8 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     if drafts.is_empty() {
         return Err("no tool of this agent can be called by rule".to_owned());
     }
-    let is_new = |steps: &Vec<Step>| {
-        let same = |one: &[Rejected]| one.iter().zip(steps).all(|(rejected, step)| is_step(rejected, step));
+    let is_new = |steps: &Vec<PlanStep>| {
+        let same = |one: &[PlanStep]| one.iter().zip(steps).all(|(rejected, step)| is_step(rejected, step));
         !rejected.is_some_and(|rejected| rejected.len() == steps.len() && same(rejected))
     };
     let mut steps = drafts.swap_remove(drafts.iter().position(is_new).unwrap_or(0));
@@ -55,7 +59,7 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
         steps = leave_out_done(steps, past, shape.least);
         steps = steps.into_iter().map(|step| planner.describe(step)).collect();
     }
-    let names: Vec<&str> = steps.iter().map(|step| step.who.as_str()).collect();
+    let names: Vec<&str> = steps.iter().map(|step| step.tool.as_str()).collect();
     let reasoning = match names.is_empty() {
         _ if by_tools => question.say("looked_up_step_by_step").to_owned(),
         true => question.say("nothing_to_work_on").to_owned(),
@@ -64,32 +68,20 @@ pub(super) fn reply(frame: &RequestFrame, payload: &Payload<'_>) -> Result<Strin
     Ok(shape.plan(&planner.question_or("answer_the_question"), &reasoning, &steps).to_string())
 }
 
-fn count_kept(past: &[Value]) -> usize {
-    let index = |record: &Value| usize::try_from(record.get("step_index")?.as_u64()?).ok();
-    past.iter().filter_map(index).max().map_or(past.len(), |last| last.saturating_add(1).max(past.len()))
-}
-
 /// The steps without those that are done already, if enough of a plan is left then.
-fn leave_out_done(steps: Vec<Step>, past: &[Value], least: usize) -> Vec<Step> {
-    let done = |step: &Step| {
-        let asked =
-            |record: &Value| str_of(record, "tool") == step.who && record.get("input") == step.input.as_ref();
-        step.who != FINAL_ANSWER
-            && past.iter().any(|record| asked(record) && str_of(record, "status") == "completed")
+fn leave_out_done(steps: Vec<PlanStep>, past: &[Value], least: usize) -> Vec<PlanStep> {
+    let done = |step: &PlanStep| {
+        let asked = |record: &Value| {
+            str_of(record, "tool") == step.tool && record.get("input") == step.input.as_ref()
+        };
+        !step.is_final() && past.iter().any(|record| asked(record) && str_of(record, "status") == "completed")
     };
     // A step that works on another's output needs it in the same plan.
-    if steps.iter().any(|step| step.from.is_some()) {
+    if steps.iter().any(|step| step.input_from.is_some()) {
         return steps;
     }
-    let open: Vec<Step> = steps.iter().filter(|step| !done(step)).cloned().collect();
+    let open: Vec<PlanStep> = steps.iter().filter(|step| !done(step)).cloned().collect();
     if open.len() >= least { open } else { steps }
-}
-
-/// A question without the clauses that only say that a person wants to be asked.
-fn without_asking(text: &str) -> String {
-    let clauses = text.split_inclusive(['.', '!', '?', '\n', ',', ';']);
-    let rest: String = clauses.filter(|clause| !asks_to_be_asked(clause)).collect();
-    if rest.trim().is_empty() { text.to_owned() } else { rest }
 }
 
 fn asks_to_be_asked(text: &str) -> bool {
@@ -98,7 +90,7 @@ fn asks_to_be_asked(text: &str) -> bool {
 
 /// Plans with agents, in one of [`WORDINGS`].
 impl<'a> Planner<'a> {
-    fn steps(&self, wording: usize) -> Option<Vec<Step>> {
+    fn steps(&self, wording: usize) -> Option<Vec<PlanStep>> {
         let mut steps = self.lookups(wording);
         let mut looked_up = steps.len();
         if steps.is_empty() && self.may_be_empty() {
@@ -114,7 +106,8 @@ impl<'a> Planner<'a> {
             let task = self.question_or("work_on_the_question");
             steps.extend(self.shape.agents.first().map(|agent| work_on(agent, task, label)));
         }
-        let mut agents = steps.iter_mut().rev().filter(|step| self.shape.agents.contains(&step.who.as_str()));
+        let mut agents =
+            steps.iter_mut().rev().filter(|step| self.shape.agents.contains(&step.tool.as_str()));
         if let Some(last) = agents.next().filter(|_| wording > 0) {
             for text in [&mut last.task, &mut last.description].into_iter().flatten() {
                 *text = self.question.tell("in_other_words", text);
@@ -128,10 +121,25 @@ impl<'a> Planner<'a> {
         looked_up = looked_up.min(steps.len());
         if self.shape.asks_people && asks_to_be_asked(&self.question.text) && steps.len() < self.shape.most {
             let ask = self.question.say("shall_i_go_on");
-            let person = Step { question: Some(ask.to_owned()), ..work_on(HITL, ask.to_owned(), ask) };
+            let person =
+                PlanStep { hitl_question: Some(ask.to_owned()), ..work_on(HITL, ask.to_owned(), ask) };
             steps.insert(looked_up.max(steps.len().saturating_sub(1)), person);
         }
-        self.shape.fit(linked(steps, looked_up), self.last_words(wording))
+        self.shape.fit(self.linked(steps, looked_up), self.last_words(wording))
+    }
+
+    /// What is looked up waits for nothing; the rest waits for all before it and works on the last output.
+    fn linked(&self, mut steps: Vec<PlanStep>, looked_up: usize) -> Vec<PlanStep> {
+        let mut last = None;
+        for (at, step) in steps.iter_mut().enumerate() {
+            let person = step.is_hitl();
+            if at >= looked_up || person {
+                step.depends_on = (0..at).map(|at| self.shape.name(at)).collect();
+                step.input_from = last.clone().filter(|_| !person);
+            }
+            last = if person { last } else { Some(self.shape.name(at)) };
+        }
+        steps
     }
 
     fn may_be_empty(&self) -> bool {
@@ -143,9 +151,9 @@ impl<'a> Planner<'a> {
         self.shape.agents.iter().find(does).copied()
     }
 
-    fn lookups(&self, wording: usize) -> Vec<Step> {
+    fn lookups(&self, wording: usize) -> Vec<PlanStep> {
         let steps = self.rung(wording).into_iter();
-        let mut steps: Vec<Step> = steps.map(|step| self.describe(step)).collect();
+        let mut steps: Vec<PlanStep> = steps.map(|step| self.describe(step)).collect();
         let calculated = self.question.parts.is_empty() && !steps.is_empty();
         let searcher = self.agent(Duty::Search);
         let needed = self.sources.is_empty() && !self.may_be_empty() && !calculated;
@@ -168,7 +176,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn work(&self) -> Vec<Step> {
+    fn work(&self) -> Vec<PlanStep> {
         let mut asked = Duty::asked(&self.question.text);
         // An analyst compares if no one else does; without a writer the report is a document.
         for (duty, other) in [(Duty::Comparison, Duty::Analysis), (Duty::Writing, Duty::Document)] {
@@ -197,21 +205,12 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn work_on(agent: &str, task: String, label: &str) -> Step {
+fn work_on(agent: &str, task: String, label: &str) -> PlanStep {
     let description = if task.contains(label) { task.clone() } else { format!("{label}: {task}") };
-    Step { who: agent.to_owned(), task: Some(task), description: Some(description), ..Step::default() }
-}
-
-/// What is looked up waits for nothing; the rest waits for all before it and works on the last output.
-fn linked(mut steps: Vec<Step>, looked_up: usize) -> Vec<Step> {
-    let mut last = None;
-    for (at, step) in steps.iter_mut().enumerate() {
-        let person = step.who == HITL;
-        if at >= looked_up || person {
-            step.after = (0..at).collect();
-            step.from = last.filter(|_| !person);
-        }
-        last = if person { last } else { Some(at) };
+    PlanStep {
+        tool: agent.to_owned(),
+        task: Some(task),
+        description: Some(description),
+        ..PlanStep::default()
     }
-    steps
 }

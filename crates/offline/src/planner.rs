@@ -8,18 +8,16 @@
 use serde_json::Value;
 
 use super::lexicon::{Duty, table};
-use super::payload::Rejected;
+use super::payload::as_text;
 use super::question::Question;
-use super::shape::{Shape, Step, each_once};
+use super::shape::{Shape, call, each_once};
 use super::terms::{Term, Vocabulary, hinted, query, strongest};
 use super::text::{clean, line};
-use planwright::contract::{FINAL_ANSWER, ToolContract, ToolEffect};
+use planwright::contract::{FINAL_ANSWER, PlanStep, ToolContract, ToolEffect};
 
 const MAX_QUERY_TERMS: usize = 8;
 /// Most characters of a query.
 pub(super) const MAX_QUERY: usize = 200;
-/// Most characters of a question that is looked for as it is.
-const MAX_SHORT: usize = 48;
 const MAX_INPUT: usize = 300;
 /// Most single words, and most other tools, that one plan asks.
 const MAX_SINGLE: usize = 3;
@@ -44,16 +42,16 @@ impl<'a> Planner<'a> {
     }
 
     /// The plans that may be made, best first. After one that was sent back, the next rungs come first.
-    pub(super) fn drafts(&self, rejected: Option<&[Rejected]>, hint: &str) -> Vec<Vec<Step>> {
+    pub(super) fn drafts(&self, rejected: Option<&[PlanStep]>, hint: &str) -> Vec<Vec<PlanStep>> {
         let Some(rejected) = rejected else { return self.plan(0, "").into_iter().collect() };
-        let asked = |step: &Step| rejected.iter().any(|rejected| is_step(rejected, step));
-        let contains = |rung: &Vec<Step>| !rung.is_empty() && rung.iter().all(asked);
+        let asked = |step: &PlanStep| rejected.iter().any(|rejected| is_step(rejected, step));
+        let contains = |rung: &Vec<PlanStep>| !rung.is_empty() && rung.iter().all(asked);
         let next = (0..RUNGS).rev().find(|rung| contains(&self.rung(*rung))).map_or(0, |rung| rung + 1);
         (next..RUNGS).chain(0..next).filter_map(|rung| self.plan(rung, hint)).collect()
     }
 
     /// A rung and what a hint says as a plan: brought to length, and ended.
-    fn plan(&self, rung: usize, hint: &str) -> Option<Vec<Step>> {
+    fn plan(&self, rung: usize, hint: &str) -> Option<Vec<PlanStep>> {
         let mut steps = self.rung(rung);
         if steps.is_empty() && self.shape.least > 0 {
             steps.extend(self.anything(rung));
@@ -67,10 +65,9 @@ impl<'a> Planner<'a> {
         self.question.say(if rung < OTHER_WORDS { "answer_and_name_sources" } else { "say_what_was_found" })
     }
 
-    pub(super) fn describe(&self, mut step: Step) -> Step {
-        let input = step.input.clone().unwrap_or_default();
-        let text = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-        let does = match (step.who.as_str(), step.from) {
+    pub(super) fn describe(&self, mut step: PlanStep) -> PlanStep {
+        let text = as_text(&step.input.clone().unwrap_or_default());
+        let does = match (step.tool.as_str(), &step.input_from) {
             (FINAL_ANSWER, _) => text,
             (tool, Some(_)) => self.question.tell("on_what_was_found", tool),
             (CALC, None) => self.question.tell("work_out", &text),
@@ -82,23 +79,23 @@ impl<'a> Planner<'a> {
     }
 
     /// What is asked rung by rung, each calculation once.
-    pub(super) fn ladder(&self) -> impl Iterator<Item = Step> {
-        let others = (1..RUNGS).flat_map(|rung| self.rung(rung)).filter(|step| step.who != CALC);
+    pub(super) fn ladder(&self) -> impl Iterator<Item = PlanStep> {
+        let others = (1..RUNGS).flat_map(|rung| self.rung(rung)).filter(|step| step.tool != CALC);
         self.rung(0).into_iter().chain(others)
     }
 
     /// The steps of one rung of the ladder, each once.
-    pub(super) fn rung(&self, rung: usize) -> Vec<Step> {
+    pub(super) fn rung(&self, rung: usize) -> Vec<PlanStep> {
         let calculate = |expression: &String| {
             let again = format!("({expression})");
             let text = if rung == OTHER_WORDS { &again } else { expression };
             self.shape.step(self.shape.tool(CALC)?, text, MAX_INPUT)
         };
-        let steps: Vec<Step> = self.question.expressions.iter().filter_map(calculate).collect();
+        let steps: Vec<PlanStep> = self.question.expressions.iter().filter_map(calculate).collect();
         let Some((first, others)) = self.sources.split_first() else { return steps };
         let asked = self.question.terms();
         let words = strongest(&asked, MAX_SINGLE);
-        let found: Vec<Option<Step>> = match rung {
+        let found: Vec<Option<PlanStep>> = match rung {
             // Every part as it is asked, and tools whose name is in the question.
             0 => {
                 let parts = self.question.parts.iter();
@@ -123,16 +120,16 @@ impl<'a> Planner<'a> {
     }
 
     /// A tool that the question wants to have what was found: it summarises or translates.
-    fn chained(&self, steps: &[Step]) -> Option<Step> {
+    fn chained(&self, steps: &[PlanStep]) -> Option<PlanStep> {
         let last = steps.len().checked_sub(1).filter(|_| self.shape.offers("input_from"))?;
         let asked = Duty::asked(&self.question.text);
         let mut tools = self.shape.tools.iter().filter(|tool| works_on_text(tool));
         let tool = tools.find(|tool| Duty::of(tool).is_some_and(|duty| asked.contains(&duty)))?;
-        Some(Step { from: Some(last), ..Step::call(&tool.name, Value::Null) })
+        Some(PlanStep { input_from: Some(self.shape.name(last)), ..call(&tool.name, Value::Null) })
     }
 
     /// What a hint says beyond the question, for a tool that touches nothing outside.
-    pub(super) fn hinted_step(&self, hint: &str) -> Option<Step> {
+    pub(super) fn hinted_step(&self, hint: &str) -> Option<PlanStep> {
         let (hinted, known) = (hinted(&clean(hint, 1_000)), self.question.terms());
         let new = |term: &Term| term.is_insisted() && known.iter().all(|known| known.text != term.text);
         let pure = self.sources.iter().find(|tool| tool.effect == ToolEffect::Pure)?;
@@ -141,7 +138,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Asks a tool for these terms, without those that only name the tool itself.
-    pub(super) fn ask(&self, tool: &ToolContract, terms: &[&Term]) -> Option<Step> {
+    pub(super) fn ask(&self, tool: &ToolContract, terms: &[&Term]) -> Option<PlanStep> {
         let name = Vocabulary::of(&tool.name);
         let telling: Vec<&Term> = terms.iter().filter(|term| !name.has(term)).copied().collect();
         let terms = if telling.is_empty() { terms } else { &telling };
@@ -150,13 +147,11 @@ impl<'a> Planner<'a> {
     }
 
     /// The step of a plan that must call a tool for a question that names nothing to look for.
-    fn anything(&self, rung: usize) -> Option<Step> {
-        let text = line(&self.question.text, MAX_SHORT);
+    fn anything(&self, rung: usize) -> Option<PlanStep> {
+        let text = line(&self.question.text, MAX_QUERY);
         let text = if rung == OTHER_WORDS { self.question.tell("overview", &text) } else { text };
         let text = if text.is_empty() { self.question.say("overview_word") } else { &text };
-        let tools = SOURCES.iter().filter_map(|name| self.shape.tool(name));
-        let mut tools = tools.chain(self.shape.tools.iter().copied());
-        tools.find_map(|tool| self.shape.step(tool, text, MAX_INPUT))
+        self.sources.iter().chain(&self.shape.tools).find_map(|tool| self.shape.step(tool, text, MAX_INPUT))
     }
 }
 
@@ -194,10 +189,13 @@ fn sources<'a>(shape: &Shape<'a>, question: &Question) -> Vec<&'a ToolContract> 
     if sources.is_empty() { tools } else { sources }
 }
 
-pub(super) fn is_step(rejected: &Rejected, step: &Step) -> bool {
-    let told = step.input.clone().unwrap_or_else(|| Value::from(step.task.as_deref()));
-    let described = || rejected.input.is_string() && rejected.input.as_str() == step.description.as_deref();
-    rejected.who == step.who && (rejected.input == told || described())
+/// Whether a step of a plan that was sent back is this one.
+pub(super) fn is_step(rejected: &PlanStep, step: &PlanStep) -> bool {
+    let texts = [&rejected.task, &rejected.description].into_iter().flatten().cloned().map(Value::from);
+    let told = rejected.input.iter().cloned().chain(texts).next().unwrap_or_default();
+    let tells = step.input.clone().unwrap_or_else(|| Value::from(step.task.as_deref()));
+    let described = || told.is_string() && told.as_str() == step.description.as_deref();
+    rejected.tool == step.tool && (told == tells || described())
 }
 
 fn works_on_text(tool: &ToolContract) -> bool {

@@ -38,25 +38,18 @@ impl Question {
     /// Takes a question apart; its arithmetic is set apart if there is a tool for it.
     pub(super) fn parse(text: &str, calc: bool) -> Self {
         let text = clean(text, MAX_CHARS).trim().to_owned();
-        let found = if calc { arithmetic::find(&text) } else { arithmetic::Found::default() };
-        let mut parts = parts(if found.expressions.is_empty() { &text } else { &found.rest });
+        let (expressions, rest) = if calc { arithmetic::find(&text) } else { (Vec::new(), text.clone()) };
+        let mut parts = parts(&rest);
         // `How long is 5 km in miles?` asks for nothing beside the calculation.
-        if !found.expressions.is_empty() {
+        if !expressions.is_empty() {
             parts.retain(|part| !part.terms.iter().all(|term| table("measures").has(&term.text)));
         }
         let [beyond, declined] = arithmetic::declines(&text);
-        let declined = beyond.or(declined.filter(|_| found.expressions.is_empty()));
+        let declined = beyond.or(declined.filter(|_| expressions.is_empty()));
         let is_number = |term: &Term| term.text.bytes().all(|byte| byte.is_ascii_digit());
         let sum = parts.iter().flat_map(|part| &part.terms).all(is_number);
         let is_beyond = beyond.is_some() || declined.is_some() && sum;
-        Question {
-            korean: is_korean(&text),
-            text,
-            expressions: found.expressions,
-            parts,
-            declined,
-            is_beyond,
-        }
+        Question { korean: is_korean(&text), text, expressions, parts, declined, is_beyond }
     }
 
     pub(super) fn without_work(mut self) -> Self {

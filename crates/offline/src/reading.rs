@@ -23,12 +23,6 @@ pub(super) struct Pick {
     pub unit: Unit,
 }
 
-/// A passage with what its sentences speak of.
-pub(super) struct Reading<'p> {
-    pub passage: &'p Passage,
-    pub lines: Vec<Line>,
-}
-
 /// A sentence, entry or row in its place.
 pub(super) struct Line {
     at: usize,
@@ -92,10 +86,6 @@ impl Line {
             || words.any(|(at, word)| (is_topic(&word) || named(at, &word)) && !known(&word))
     }
 
-    pub(super) fn is_row(&self) -> bool {
-        !self.unit.head.is_empty()
-    }
-
     pub(super) fn pick(&self, passage: usize) -> Pick {
         Pick { passage, at: self.at, unit: self.unit.clone() }
     }
@@ -112,61 +102,57 @@ fn is_topic(word: &Word<'_>) -> bool {
     word.text.ends_with(['은', '는', '이', '가']) && stem::korean(word.text) != word.text
 }
 
-impl<'p> Reading<'p> {
-    pub(super) fn of(passage: &'p Passage) -> Self {
-        let (mut lines, mut heading, mut lead) = (Vec::new(), passage.source.clone(), String::new());
-        // The sentence before in its paragraph, and those that it went on from.
-        let (mut before, mut chain) = (String::new(), String::new());
-        for (at, unit) in answered(units(&passage.text)) {
-            let lists = unit.kind == UnitKind::Item;
-            if unit.opens && unit.kind != UnitKind::Code {
-                before.clear();
+/// What the sentences of a passage speak of, one by one.
+pub(super) fn read_lines(passage: &Passage) -> Vec<Line> {
+    let (mut lines, mut heading, mut lead) = (Vec::new(), passage.source.clone(), String::new());
+    // The sentence before in its paragraph, and those that it went on from.
+    let (mut before, mut chain) = (String::new(), String::new());
+    for (at, unit) in answered(units(&passage.text)) {
+        let lists = unit.kind == UnitKind::Item;
+        if unit.opens && unit.kind != UnitKind::Code {
+            before.clear();
+            chain.clear();
+        }
+        if unit.is_above() {
+            heading = format!("{}\n{}", passage.source, unit.text);
+        }
+        if !lists {
+            lead = if unit.text.ends_with(':') { unit.text.clone() } else { String::new() };
+        }
+        let entry = if lists { lead.as_str() } else { "" };
+        // What an example in code quotes is no fact.
+        let code = unit.kind == UnitKind::Code;
+        let says = if code { unit.text.split('"').step_by(2).collect() } else { unit.text.clone() };
+        for clause in says.split_inclusive("; ") {
+            if !goes_on(clause) {
                 chain.clear();
             }
-            if unit.is_above() {
-                heading = format!("{}\n{}", passage.source, unit.text);
-            }
-            if !lists {
-                lead = if unit.text.ends_with(':') { unit.text.clone() } else { String::new() };
-            }
-            let entry = if lists { lead.as_str() } else { "" };
-            // What an example in code quotes is no fact.
-            let code = unit.kind == UnitKind::Code;
-            let says = if code { unit.text.split('"').step_by(2).collect() } else { unit.text.clone() };
-            for clause in says.split_inclusive("; ") {
-                if !goes_on(clause) {
-                    chain.clear();
-                }
-                lines.push(Line {
-                    at,
-                    unit: unit.clone(),
-                    own: Vocabulary::of(clause),
-                    lower: clause.to_lowercase(),
-                    around: Vocabulary::of(&[&heading, &unit.head, entry, &chain].join("\n")),
-                    before: Vocabulary::of(&before),
-                    subject: terms(clause).into_iter().next(),
-                    dates: words(clause).filter_map(|word| date(&word)).collect(),
-                });
-                chain.extend([clause, "\n"]);
-                before = clause.to_owned();
-            }
+            lines.push(Line {
+                at,
+                unit: unit.clone(),
+                own: Vocabulary::of(clause),
+                lower: clause.to_lowercase(),
+                around: Vocabulary::of(&[&heading, &unit.head, entry, &chain].join("\n")),
+                before: Vocabulary::of(&before),
+                subject: terms(clause).into_iter().next(),
+                dates: words(clause).filter_map(|word| date(&word)).collect(),
+            });
+            chain.extend([clause, "\n"]);
+            before = clause.to_owned();
         }
-        Reading { passage, lines }
     }
+    lines
+}
 
-    /// Whether it is prose of a few sentences.
-    pub(super) fn is_short(&self) -> bool {
-        let mut body: Vec<&Unit> = self.lines.iter().map(|line| &line.unit).collect();
-        body.retain(|unit| unit.kind != UnitKind::Heading);
-        body.dedup_by_key(|unit| &unit.text);
-        // A list of questions with their answers is about many things.
-        let prose = |unit: &&Unit| {
-            matches!(unit.kind, UnitKind::Sentence | UnitKind::Title) && !unit.text.contains('?')
-        };
-        body.len() <= FEW_SENTENCES
-            && body.iter().all(prose)
-            && self.passage.text.chars().count() <= FEW_CHARS
-    }
+/// Whether these are prose of a few sentences. A list of questions with their answers is about many things.
+pub(super) fn are_few(lines: &[Line]) -> bool {
+    let mut body: Vec<&Unit> = lines.iter().map(|line| &line.unit).collect();
+    body.retain(|unit| unit.kind != UnitKind::Heading);
+    body.dedup_by_key(|unit| &unit.text);
+    let prose =
+        |unit: &&Unit| matches!(unit.kind, UnitKind::Sentence | UnitKind::Title) && !unit.text.contains('?');
+    let chars: usize = body.iter().map(|unit| unit.text.chars().count()).sum();
+    body.len() <= FEW_SENTENCES && body.iter().all(prose) && chars <= FEW_CHARS
 }
 
 /// The units with their places. A question in a text (as in an FAQ) goes together with its answer.

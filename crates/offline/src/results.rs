@@ -119,8 +119,8 @@ fn records(output: &str) -> Option<Vec<(String, String)>> {
     };
     let passage = |record: &Value| {
         let text = TEXTS.into_iter().find_map(|key| record.get(key)?.as_str())?;
-        let [part, title, url, source] =
-            ["part", "title", "url", "source"].map(|key| field(record, key, MAX_SOURCE_CHARS));
+        let names = ["part", "title", "url", "source"];
+        let [part, title, url, source] = names.map(|key| field(record, key, MAX_SOURCE_CHARS));
         let both = (!title.is_empty() && !url.is_empty()).then(|| format!("{title} ({url})"));
         let one = || [source, title, url].into_iter().find(|name| !name.is_empty());
         let source = both.or_else(one).unwrap_or_default();

@@ -3,38 +3,23 @@
 use serde_json::{Map, Value, json};
 
 use planwright::contract::schema::Schema;
-use planwright::contract::{FINAL_ANSWER, HITL, ToolContract, ToolEffect};
+use planwright::contract::{FINAL_ANSWER, HITL, PlanStep, ToolContract, ToolEffect};
 use planwright::spec::RequestFrame;
 
 const MAX_FILL: usize = 64;
 const AGENTS: &str = "\n\nAgents:";
 
-/// A step with all that the contract may ask for.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Step {
-    pub who: String,
-    /// What a tool is called with; what an agent is told is its task.
-    pub input: Option<Value>,
-    /// The step of this plan whose output it works on.
-    pub from: Option<usize>,
-    pub after: Vec<usize>,
-    pub task: Option<String>,
-    pub description: Option<String>,
-    pub question: Option<String>,
-}
-
-impl Step {
-    pub(super) fn call(tool: &str, input: Value) -> Self {
-        Step { who: tool.to_owned(), input: Some(input), ..Step::default() }
-    }
+/// A step that calls a tool, or ends the plan.
+pub(super) fn call(tool: &str, input: Value) -> PlanStep {
+    PlanStep { tool: tool.to_owned(), input: Some(input), ..PlanStep::default() }
 }
 
 /// The steps without those that ask the same as one before, whichever step feeds them.
-pub(super) fn each_once(steps: impl Iterator<Item = Step>) -> Vec<Step> {
-    let mut once: Vec<Step> = Vec::new();
+pub(super) fn each_once(steps: impl Iterator<Item = PlanStep>) -> Vec<PlanStep> {
+    let mut once: Vec<PlanStep> = Vec::new();
     for step in steps {
-        let same = |one: &Step| one.who == step.who && one.input == step.input;
-        if !once.iter().any(|one| same(one) && one.from.is_some() == step.from.is_some()) {
+        let same = |one: &PlanStep| one.tool == step.tool && one.input == step.input;
+        if !once.iter().any(|one| same(one) && one.input_from.is_some() == step.input_from.is_some()) {
             once.push(step);
         }
     }
@@ -55,7 +40,6 @@ pub(super) struct Shape<'a> {
     /// The optional fields of a step, and what stands beside the steps.
     fields: Vec<&'a str>,
     says: Vec<&'a str>,
-    null_input: bool,
 }
 
 impl<'a> Shape<'a> {
@@ -66,9 +50,8 @@ impl<'a> Shape<'a> {
         };
         let schema = frame.schema.as_ref();
         let steps = schema.and_then(|schema| schema.pointer("/properties/steps"));
-        let bound = |keyword, usual| {
-            let found = steps.and_then(|steps| steps.get(keyword)).and_then(Value::as_u64);
-            found.map_or(usual, |found| usize::try_from(found).unwrap_or(usize::MAX))
+        let bound = |keyword, usual: usize| {
+            steps.and_then(|steps| steps.get(keyword)?.as_u64()).map_or(usual, |found| found as usize)
         };
         let items = steps.and_then(|steps| steps.get("items"));
         let any_of = items.and_then(|items| items.get("anyOf")).and_then(Value::as_array);
@@ -85,10 +68,6 @@ impl<'a> Shape<'a> {
         let tools = frame.tools.iter().filter(|tool| tool.effect != ToolEffect::Write && allows(&tool.name));
         let listed = frame.system.rsplit_once(AGENTS).map_or("", |(_, list)| list);
         let is_agent = |name: &&str| by_agent || listed.contains(&format!("\n- {name}: "));
-        let takes_null = |form: &&Value| {
-            let inputs = form.pointer("/properties/input/anyOf").and_then(Value::as_array);
-            inputs.into_iter().flatten().any(|input| input.get("type") == Some(&json!("null")))
-        };
         Shape {
             tools: tools.collect(),
             agents: frame.tools.iter().map(|tool| tool.name.as_str()).filter(is_agent).collect(),
@@ -100,7 +79,6 @@ impl<'a> Shape<'a> {
             key,
             fields: forms.first().into_iter().flat_map(|form| properties(form)).collect(),
             says: schema.into_iter().flat_map(properties).filter(|field| *field != "steps").collect(),
-            null_input: !forms.is_empty() && forms.iter().all(takes_null),
         }
     }
 
@@ -113,27 +91,27 @@ impl<'a> Shape<'a> {
     }
 
     /// A step that hands a tool the beginning of this text; `None` if the tool's schema does not take it.
-    pub(super) fn step(&self, tool: &ToolContract, text: &str, max_chars: usize) -> Option<Step> {
+    pub(super) fn step(&self, tool: &ToolContract, text: &str, max_chars: usize) -> Option<PlanStep> {
         let text: String = text.trim().chars().take(max_chars).collect();
         let input = fill(&tool.input, text.trim_end(), 0)?;
         Schema::new(&tool.input).and_then(|schema| schema.check(&input)).ok()?;
-        Some(Step::call(&tool.name, input))
+        Some(call(&tool.name, input))
     }
 
     /// Brings steps to the length that the contract asks for, if it can be done, and ends them with `last`.
-    pub(super) fn fit(&self, mut steps: Vec<Step>, last: &str) -> Option<Vec<Step>> {
+    pub(super) fn fit(&self, mut steps: Vec<PlanStep>, last: &str) -> Option<Vec<PlanStep>> {
         steps.truncate(self.most);
         let count = steps.len();
         if count < self.least && (count == 0 || self.least > MAX_FILL) {
             return None;
         }
         steps = steps.into_iter().cycle().take(count.max(self.least)).collect();
-        steps.extend(self.ends.then(|| Step::call(FINAL_ANSWER, json!(last))));
+        steps.extend(self.ends.then(|| call(FINAL_ANSWER, json!(last))));
         Some(steps)
     }
 
     /// The plan as JSON; `reasoning` says why it is made so.
-    pub(super) fn plan(&self, goal: &str, reasoning: &str, steps: &[Step]) -> Value {
+    pub(super) fn plan(&self, goal: &str, reasoning: &str, steps: &[PlanStep]) -> Value {
         let beside = [("goal", goal), ("reasoning", reasoning), ("strategy", "sequential")];
         let beside = beside.into_iter().filter(|(field, _)| self.says.contains(field));
         let mut plan: Map<String, Value> =
@@ -143,30 +121,24 @@ impl<'a> Shape<'a> {
         Value::Object(plan)
     }
 
-    fn entry(&self, at: usize, step: &Step) -> Value {
-        let name = |at: &usize| json!(format!("step_{}", self.kept + at + 1));
-        let mut fields = Map::new();
-        for field in &self.fields {
-            let value = match *field {
-                "id" => name(&at),
-                "depends_on" => step.after.iter().map(name).collect(),
-                "input_from" => step.from.as_ref().map_or(Value::Null, name),
-                "task" => json!(step.task),
-                "description" => json!(step.description),
-                "hitl_question" => json!(step.question),
-                "with" => Value::Null,
-                _ => continue,
-            };
-            fields.insert((*field).to_owned(), value);
-        }
-        fields.insert(self.key.to_owned(), json!(step.who));
-        let shown = self.offers("task") || self.offers("description");
-        let input = match &step.input {
-            Some(input) => input.clone(),
-            None if self.null_input && shown => Value::Null,
-            None => json!(step.task),
-        };
-        fields.insert("input".to_owned(), input);
+    /// How the plan names its step at this place, from 0.
+    pub(super) fn name(&self, at: usize) -> String {
+        format!("step_{}", self.kept + at + 1)
+    }
+
+    fn entry(&self, at: usize, step: &PlanStep) -> Value {
+        let all = json!({
+            "id": self.name(at), "depends_on": step.depends_on, "input_from": step.input_from,
+            "task": step.task, "description": step.description, "hitl_question": step.hitl_question,
+        });
+        let fields = self.fields.iter().map(|field| ((*field).to_owned(), all[*field].clone()));
+        let mut fields: Map<String, Value> = fields.collect();
+        fields.insert(self.key.to_owned(), json!(step.tool));
+        // What works on another's output may have no input of its own, if it is told elsewhere what to do.
+        let is_free = self.offers("input_from") || self.key == "agent";
+        let is_told = self.offers("task") || self.offers("description");
+        let task = Some(json!(step.task)).filter(|_| !(is_free && is_told));
+        fields.insert("input".to_owned(), step.input.clone().or(task).unwrap_or_default());
         Value::Object(fields)
     }
 }

@@ -67,13 +67,10 @@ static ENDS: LazyLock<Vec<(&str, Fits)>> = LazyLock::new(|| {
 
 /// The number of ㄹ as a final consonant.
 const RIEUL: u32 = 8;
-/// The number of ㅆ, which ends a past tense.
-const SSANG_SIOT: u32 = 20;
 /// Stands for the final consonant of what is no syllable.
 const NO_SYLLABLE: u32 = 99;
 const FIRST_SYLLABLE: u32 = 0xac00;
 const MAKERS: &str = "하해했한할합되돼됐된될됩됨받";
-const MADE: [char; 5] = ['비', '금', '일', '서', '율'];
 
 fn final_consonant(word: &str) -> u32 {
     let syllable = word.chars().next_back().filter(|c| matches!(c, '\u{ac00}'..='\u{d7a3}'));
@@ -92,7 +89,7 @@ pub(super) fn is_stop(word: &str) -> bool {
 }
 
 pub(super) fn made_of(noun: &str) -> Option<&str> {
-    noun.strip_suffix(MADE).filter(|rest| has_two_letters(rest))
+    noun.strip_suffix(['비', '금', '일', '서', '율']).filter(|rest| has_two_letters(rest))
 }
 
 /// Whether a run of Hangul right behind a Latin word or a number holds particles and endings only.
@@ -162,7 +159,8 @@ pub(super) fn predicate(word: &str) -> Option<Predicate<'_>> {
 /// Whether a Korean word is a verb by what follows it or by a past tense: 키울 수, 내야 해, 쓰기로 했.
 pub(super) fn stands_as_verb(word: &str, next: Option<&str>) -> bool {
     let before = |heads: &str| next.is_some_and(|next| table(heads).begin(next));
-    let past = |c: char| final_consonant(c.encode_utf8(&mut [0; 4])) == SSANG_SIOT;
+    // ㅆ ends a past tense.
+    let past = |c: char| final_consonant(c.encode_utf8(&mut [0; 4])) == 20;
     // ㅏ, ㅐ, ㅓ, ㅕ, ㅘ, ㅙ, ㅝ.
     let is_joined = |c: char| matches!((c as u32 - FIRST_SYLLABLE) / 28 % 21, 0 | 1 | 4 | 6 | 9 | 10 | 14);
     let joined = |rest: &str| final_consonant(rest) == 0 && rest.chars().next_back().is_some_and(is_joined);

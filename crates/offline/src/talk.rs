@@ -1,7 +1,7 @@
 //! Talk: what a text is by its first look (small talk, a word that points back, an article's number), and the
 //! answer if no tool is needed.
 //!
-//! Small talk is answered in kind; a text that was handed over is shown by its key sentences. What takes a
+//! Small talk is answered in kind; a text that was handed over is shown by its first sentences. What takes a
 //! language model (to translate, to tell in other words) is not pretended.
 
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::lexicon::{say, table};
 use super::markdown::{Unit, UnitKind, units};
-use super::terms::{Term, Vocabulary, terms};
+use super::terms::{Term, terms};
 use super::text::{clean, is_korean, line, words};
 
 const MAX_TALK: usize = 10;
@@ -21,7 +21,6 @@ const MAX_KEY: usize = 3;
 const ALONE_CHARS: usize = 160;
 const WITH_WISH: usize = 40;
 const MAX_WISH_CHARS: usize = 120;
-const MAX_UNITS: usize = 120;
 const PROSE: &str = "key_sentences";
 
 /// The answer to small talk and to a text that was handed over; `None` for anything else.
@@ -30,22 +29,13 @@ pub(super) fn answer_at_once(message: &str) -> Option<String> {
     let korean = is_korean(&message);
     match small_talk(&message) {
         Some(kind) => Some(say(kind, korean).to_owned()),
-        None => handed_over(&message).map(|text| show(&text, korean)),
+        None => handed_over(&message).map(|(text, wish)| show(text, wish, korean)),
     }
 }
 
-pub(super) fn is_handed_over(message: &str) -> bool {
-    handed_over(message).is_some()
-}
-
-struct HandedOver<'a> {
-    /// What is to be done with it, as the key of what is said before the answer; empty for a summary.
-    wish: Option<&'static str>,
-    text: &'a str,
-}
-
-/// The text that a message holds: long and asking nothing, or beside a line with a wish.
-fn handed_over(message: &str) -> Option<HandedOver<'_>> {
+/// The text that a message holds (long and asking nothing, or beside a line with a wish), and what is to be done with
+/// it, as the key of what is said before the answer; empty for a summary.
+pub(super) fn handed_over(message: &str) -> Option<(&str, Option<&'static str>)> {
     let message = message.trim();
     let cuts = [
         message.split_once('\n'),
@@ -56,7 +46,7 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
         let (wish, text) = (wish.trim(), text.trim());
         let fits = wish.chars().count() <= MAX_WISH_CHARS && text.chars().count() >= WITH_WISH;
         if let Some(wish) = parse_wish(wish).filter(|_| fits) {
-            return Some(HandedOver { wish: Some(wish), text });
+            return Some((text, Some(wish)));
         }
     }
     let (lines, sentences) = (lines(message).count(), units(message));
@@ -66,7 +56,7 @@ fn handed_over(message: &str) -> Option<HandedOver<'_>> {
         PROSE => long && !asks(sentences.first()) && !asks(sentences.last()),
         _ => long || lines >= 3,
     };
-    holds.then_some(HandedOver { wish: None, text: message })
+    holds.then_some((message, None))
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -104,37 +94,20 @@ fn kind(text: &str) -> &'static str {
     }
 }
 
-fn show(given: &HandedOver<'_>, korean: bool) -> String {
-    let before = given.wish.filter(|key| !key.is_empty()).map(|key| say(key, korean).to_owned());
-    let kind = kind(given.text);
-    let mut shown = if kind == PROSE { key_sentences(given.text) } else { Vec::new() };
+fn show(given: &str, wish: Option<&str>, korean: bool) -> String {
+    let before = wish.filter(|key| !key.is_empty()).map(|key| say(key, korean).to_owned());
+    let kind = kind(given);
+    // The first sentences mostly say what a text is about.
+    let sentence = |unit: &Unit| kind == PROSE && matches!(unit.kind, UnitKind::Sentence | UnitKind::Item);
+    let sentences = units(given).into_iter().filter(sentence);
+    let mut shown: Vec<String> = sentences.map(|unit| unit.text).take(MAX_KEY).collect();
     if shown.is_empty() {
-        shown = lines(given.text).take(MAX_KEY).map(|text| line(text, 160)).collect();
+        shown = lines(given).take(MAX_KEY).map(|text| line(text, 160)).collect();
     }
-    let heading = say(kind, korean).replace("{}", &lines(given.text).count().to_string());
-    let next = given.wish.is_none().then(|| say("what_next", korean).to_owned());
+    let heading = say(kind, korean).replace("{}", &lines(given).count().to_string());
+    let next = wish.is_none().then(|| say("what_next", korean).to_owned());
     let blocks = before.into_iter().chain([heading, format!("- {}", shown.join("\n- "))]).chain(next);
     blocks.collect::<Vec<String>>().join("\n\n")
-}
-
-/// The sentences of a text that speak most of what it speaks of all over, in its order.
-fn key_sentences(text: &str) -> Vec<String> {
-    let sentence = |unit: &Unit| matches!(unit.kind, UnitKind::Sentence | UnitKind::Item);
-    let units: Vec<Unit> = units(text).into_iter().filter(sentence).take(MAX_UNITS).collect();
-    let vocabularies: Vec<Vocabulary> = units.iter().map(|unit| Vocabulary::of(&unit.text)).collect();
-    let weigh = |(at, unit): (usize, &Unit)| {
-        let own = terms(&unit.text);
-        let others = |term| vocabularies.iter().filter(|one| one.has(term)).count().saturating_sub(1);
-        let shared: usize = own.iter().map(|term| term.weight as usize * others(term).min(6)).sum();
-        // The first sentence mostly says what the text is about.
-        let lead = if at == 0 { 60 } else { 0 };
-        (at, shared * 20 / (own.len() + 4) + own.len().min(6) * 3 + lead)
-    };
-    let mut weighed: Vec<(usize, usize)> = units.iter().enumerate().map(weigh).collect();
-    weighed.sort_by_key(|(at, weight)| (std::cmp::Reverse(*weight), *at));
-    weighed.truncate(MAX_KEY);
-    weighed.sort_unstable();
-    weighed.into_iter().map(|(at, _)| units[at].text.clone()).collect()
 }
 
 /// What kind of small talk a text is, if it is nothing else: the key of the answer in kind.

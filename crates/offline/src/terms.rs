@@ -33,12 +33,6 @@ impl Term {
         Term { text: text.to_owned(), key, script: Script::Dense, parts: Vec::new(), weight, name: false }
     }
 
-    /// A number or letter that is told by what it stands beside (`zone A`, 2호선).
-    fn label(text: &str, parts: Vec<String>) -> Self {
-        let key = format!("{text} {}", parts.join(" "));
-        Term { text: text.to_owned(), key, script: Script::Spaced, parts, weight: 2, name: false }
-    }
-
     /// Whether a text without it is about something else; generic words and native verbs only help.
     pub(super) fn is_insisted(&self) -> bool {
         self.weight > 1
@@ -74,7 +68,12 @@ pub(super) fn terms(text: &str) -> Vec<Term> {
             Script::Dense if std::mem::replace(&mut counting, word.text == "몇") => None,
             Script::Dense => dense(word, all.get(at + 1).map(|next| next.text)),
             Script::Spaced if at == 0 && !is_short_number(word.text) => spaced(word.text, false, korean),
-            Script::Spaced if is_label(word.text) => Some(Term::label(word.text, pairs(&all, at))),
+            // `zone A`, 2호선: told by what it stands beside.
+            Script::Spaced if is_label(word.text) => {
+                let (parts, script) = (pairs(&all, at), Script::Spaced);
+                let key = format!("{} {}", word.text, parts.join(" "));
+                Some(Term { parts, script, ..Term::dense(word.text, key, 2) })
+            }
             Script::Spaced => spaced(word.text, tells, korean),
         };
         if let (Some(term), Some(key)) = (&mut term, ordinal(&all, at)) {
@@ -150,10 +149,7 @@ fn spaced(word: &str, capital_tells: bool, korean: bool) -> Option<Term> {
         return None;
     }
     let number = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let mut pairs = word.chars().zip(word.chars().skip(1));
-    // `TaskState`, `iPhone`.
-    let hump = pairs.any(|(before, c)| before.is_lowercase() && c.is_uppercase());
-    let code = hump || !number && word.contains(['_', '.', ':', '+', '#']);
+    let code = !number && word.contains(['_', '.', ':', '+', '#']);
     let name = code || acronym || word.starts_with(char::is_uppercase) && (capital_tells || korean);
     let weight = match lower.chars().count() {
         _ if name => 4,
@@ -204,7 +200,7 @@ fn stem_of(word: &Word<'_>) -> String {
         Script::Dense => stem::korean(word.text).to_owned(),
         Script::Spaced => stem::english(&without_ending(word.text).to_lowercase()),
     };
-    same(&stem).map_or(stem, str::to_owned)
+    SAME.get(&stem).cloned().unwrap_or(stem)
 }
 
 /// The words that stand for one thing, each under its stem.
@@ -216,10 +212,6 @@ static SAME: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     });
     pairs.collect()
 });
-
-fn same(stem: &str) -> Option<&'static str> {
-    SAME.get(stem).map(String::as_str)
-}
 
 /// A word without `'s`, `'re`, … and underscores at its ends.
 fn without_ending(word: &str) -> &str {
@@ -279,7 +271,7 @@ impl Vocabulary {
     pub(super) fn has(&self, term: &Term) -> bool {
         let has = |key: &str| self.lines.contains(key);
         let (key, len) = (&term.key, term.key.chars().count());
-        let known = self.stems.contains(key) || same(key).is_some_and(|first| self.stems.contains(first));
+        let known = self.stems.contains(key) || SAME.get(key).is_some_and(|first| self.stems.contains(first));
         match term.script {
             _ if is_label(&term.text) => {
                 let pairs = term.parts.iter().any(|pair| self.stems.contains(pair));
@@ -322,11 +314,11 @@ pub(super) fn hinted(text: &str) -> Vec<Term> {
 pub(super) fn query<'t>(terms: impl IntoIterator<Item = &'t Term>, max_chars: usize) -> String {
     let mut query = String::new();
     for term in terms {
-        let gap = if query.is_empty() { "" } else { " " };
-        if query.chars().count() + gap.len() + term.text.chars().count() > max_chars {
+        let longer = format!("{query} {}", term.text).trim_start().to_owned();
+        if longer.chars().count() > max_chars {
             break;
         }
-        query.extend([gap, &term.text]);
+        query = longer;
     }
     query
 }

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use planwright::contract::{first_chars, is_sanitized};
+use planwright::contract::{excerpt, first_chars, is_sanitized};
 use regex_lite::Regex;
 use unicode_normalization::UnicodeNormalization;
 
@@ -35,9 +35,7 @@ pub(super) fn clean(text: &str, max_chars: usize) -> String {
 
 /// The first `max` characters on one line, with an ellipsis if something was left off.
 pub(super) fn line(text: &str, max: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    let shown = first_chars(&line, max);
-    if shown.len() < line.len() { format!("{}…", shown.trim_end()) } else { line }
+    excerpt(&text.split_whitespace().collect::<Vec<&str>>().join(" "), max)
 }
 
 pub(super) fn is_hangul(c: char) -> bool {
