@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 use planwright::machine::Usage;
 use planwright::spec::Money;
@@ -21,7 +21,6 @@ type Counts<const N: usize> = Family<Labels<N>, Counter>;
 type Durations<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
 pub(crate) struct Figures {
-    registry: Registry,
     /// The agents and tools that a label may name.
     known: HashSet<String>,
     runs: Counts<2>,
@@ -32,11 +31,23 @@ pub(crate) struct Figures {
     cost: Family<Labels<1>, Counter<f64, AtomicU64>>,
     refusals: Counts<1>,
     requests: Durations<3>,
-    under_way: Gauge,
-    in_line: Gauge,
-    waiting: Gauge,
-    streams: Gauge,
-    dropped: Gauge,
+    now: [Gauge; 5],
+    registry: Registry,
+}
+
+/// What is so now, in the order in which it is given.
+const NOW: [(&str, &str); 5] = [
+    ("runs_under_way", "Runs under way"),
+    ("runs_in_line", "Runs that wait in line"),
+    ("threads_waiting", "Threads that wait for a person"),
+    ("streams_open", "Streams of events that are open"),
+    ("spans_dropped", "Spans that no collector took"),
+];
+
+/// Registers a metric that has no values yet.
+fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 /// From a millisecond to two minutes.
@@ -52,42 +63,19 @@ impl Figures {
     /// Nothing counted yet.
     pub fn new(known: HashSet<String>) -> Self {
         let mut registry = Registry::with_prefix("planwright");
-        let (runs, replans, tokens, refusals) =
-            (Counts::default(), Counts::default(), Counts::default(), Counts::default());
-        let (model_calls, tool_calls, requests) = (histograms(), histograms(), histograms());
-        let cost = Family::default();
-        let (under_way, in_line) = (Gauge::default(), Gauge::default());
-        let (waiting, streams) = (Gauge::default(), Gauge::default());
-        let dropped = Gauge::default();
-        registry.register("runs", "Runs that came to an end or a stop", runs.clone());
-        registry.register("replans", "New plans after a rejection or a failed step", replans.clone());
-        registry.register("model_call_seconds", "Model calls", model_calls.clone());
-        registry.register("tool_call_seconds", "Tool calls", tool_calls.clone());
-        registry.register("tokens", "Tokens that models read and wrote", tokens.clone());
-        registry.register("cost", "Money, in the currency of the prices", cost.clone());
-        registry.register("refusals", "Requests that were refused, by status", refusals.clone());
-        registry.register("request_seconds", "Requests", requests.clone());
-        registry.register("runs_under_way", "Runs under way", under_way.clone());
-        registry.register("runs_in_line", "Runs that wait in line", in_line.clone());
-        registry.register("threads_waiting", "Threads that wait for a person", waiting.clone());
-        registry.register("streams_open", "Streams of events that are open", streams.clone());
-        registry.register("spans_dropped", "Spans that no collector took", dropped.clone());
+        let to = &mut registry;
         Figures {
-            registry,
             known,
-            runs,
-            replans,
-            model_calls,
-            tool_calls,
-            tokens,
-            cost,
-            refusals,
-            requests,
-            under_way,
-            in_line,
-            waiting,
-            streams,
-            dropped,
+            runs: add(to, "runs", "Runs that came to an end or a stop", Counts::default()),
+            replans: add(to, "replans", "New plans after a rejection or a failed step", Counts::default()),
+            model_calls: add(to, "model_call_seconds", "Model calls", histograms()),
+            tool_calls: add(to, "tool_call_seconds", "Tool calls", histograms()),
+            tokens: add(to, "tokens", "Tokens that models read and wrote", Counts::default()),
+            cost: add(to, "cost", "Money, in the currency of the prices", Family::default()),
+            refusals: add(to, "refusals", "Requests that were refused, by status", Counts::default()),
+            requests: add(to, "request_seconds", "Requests", histograms()),
+            now: NOW.map(|(name, help)| add(to, name, help, Gauge::default())),
+            registry,
         }
     }
 
@@ -148,14 +136,8 @@ impl Figures {
         streams: usize,
         dropped: u64,
     ) -> String {
-        let now = [
-            (&self.under_way, under_way),
-            (&self.in_line, in_line),
-            (&self.waiting, waiting),
-            (&self.streams, streams),
-            (&self.dropped, usize::try_from(dropped).unwrap_or(usize::MAX)),
-        ];
-        for (gauge, count) in now {
+        let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
+        for (gauge, count) in self.now.iter().zip([under_way, in_line, waiting, streams, dropped]) {
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         let mut text = String::new();

@@ -92,55 +92,65 @@ pub fn in_path(name: &str) -> String {
     utf8_percent_encode(name, ESCAPED).to_string()
 }
 
-/// What can go wrong.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+macro_rules! kinds {
+    ($($(#[$about:meta])* $name:ident: $status:ident, $word:literal, $title:literal;)*) => {
+        /// What can go wrong.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Kind {
+            $($(#[$about])* $name),*
+        }
+
+        impl Kind {
+            fn parts(self) -> (StatusCode, &'static str, &'static str) {
+                match self {
+                    $(Kind::$name => (StatusCode::$status, $word, $title)),*
+                }
+            }
+        }
+    };
+}
+
+// The status, the word that its type ends in, and the title.
+kinds! {
     /// The request does not read, or asks for what cannot be.
-    Input,
-    /// It is none of the protocol that is spoken here.
-    Message,
-    /// The client does not take what it would be sent.
-    NotAcceptable,
-    /// The body is of another type, or does not read as it.
-    MediaType,
-    TooLarge,
-    /// More is asked for than a reply may hold.
-    TooMuch,
-    /// It did not arrive in time.
-    Late,
+    Input: UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used";
+    Message: BAD_REQUEST, "wrong-message", "The message does not fit the protocol";
+    NotAcceptable: NOT_ACCEPTABLE, "not-acceptable", "The reply would not be taken";
+    MediaType: UNSUPPORTED_MEDIA_TYPE, "wrong-media-type", "The body is not what is expected";
+    TooLarge: PAYLOAD_TOO_LARGE, "too-large", "The request is too large";
+    TooMuch: UNPROCESSABLE_ENTITY, "reply-too-large", "The reply would be too large";
+    Late: REQUEST_TIMEOUT, "too-slow", "The request did not arrive in time";
     /// No key, or none that is known.
-    NoKey,
-    Forbidden,
-    NoPath,
-    NoMethod,
-    NoThread,
+    NoKey: UNAUTHORIZED, "no-key", "A key is needed";
+    Forbidden: FORBIDDEN, "forbidden", "The request is not allowed";
+    NoPath: NOT_FOUND, "no-such-path", "There is no such path";
+    NoMethod: METHOD_NOT_ALLOWED, "no-such-method", "The path does not take this method";
+    NoThread: NOT_FOUND, "no-such-thread", "There is no such thread";
     /// A session of another protocol has ended, or is of another key.
-    NoSession,
-    NoTurn,
-    NoAgent,
-    /// The name of a new thread is taken.
-    Exists,
+    NoSession: NOT_FOUND, "no-such-session", "There is no such session";
+    NoTurn: NOT_FOUND, "no-such-turn", "There is no such turn or record";
+    NoAgent: NOT_FOUND, "no-such-agent", "There is no such agent";
+    Exists: CONFLICT, "thread-exists", "There is such a thread already";
     /// An `Idempotency-Key` came with another body before.
-    Reused,
+    Reused: UNPROCESSABLE_ENTITY, "idempotency-key-reused", "The key is of another request";
     /// Another process or request goes on with it.
-    Busy,
+    Busy: CONFLICT, "thread-is-running", "Somebody else has the thread";
     /// The answer is for something else, came too late, or was given before.
-    Answer,
+    Answer: CONFLICT, "answer-does-not-fit", "The answer is not taken";
     /// The last turn has to be gone on with, or resolved, first.
-    Open,
-    InDoubt,
-    TooMany,
-    /// More requests than one caller may make in a minute.
-    TooOften,
+    Open: CONFLICT, "turn-is-open", "The last turn has not ended";
+    InDoubt: CONFLICT, "write-in-doubt", "A write may or may not have happened";
+    TooMany: TOO_MANY_REQUESTS, "too-busy", "Too many runs wait in line";
+    TooOften: TOO_MANY_REQUESTS, "too-often", "Too many requests";
     /// The model did not answer. The turn is kept and can go on.
-    Interrupted,
-    Stopping,
+    Interrupted: SERVICE_UNAVAILABLE, "interrupted", "The model did not answer";
+    Stopping: SERVICE_UNAVAILABLE, "stopping", "The service is stopping";
     /// The run ended without the answer that was streamed.
-    NoAnswer,
+    NoAnswer: UNPROCESSABLE_ENTITY, "no-answer", "The run has no such answer";
     /// The reader of a stream does not take what there is.
-    TooSlow,
-    Store,
-    NotReady,
+    TooSlow: REQUEST_TIMEOUT, "reader-too-slow", "The reader is too slow";
+    Store: SERVICE_UNAVAILABLE, "store", "The store cannot be used";
+    NotReady: SERVICE_UNAVAILABLE, "not-ready", "The service is not ready";
 }
 
 impl Kind {
@@ -160,52 +170,6 @@ impl Kind {
     /// Whether a reply may say when to try again.
     pub fn may_be_tried_again(self) -> bool {
         matches!(self, Kind::Busy | Kind::TooMany | Kind::TooOften | Kind::Interrupted | Kind::Stopping)
-    }
-
-    fn parts(self) -> (StatusCode, &'static str, &'static str) {
-        match self {
-            Kind::Input => (StatusCode::UNPROCESSABLE_ENTITY, "wrong-input", "The request cannot be used"),
-            Kind::Message => {
-                (StatusCode::BAD_REQUEST, "wrong-message", "The message does not fit the protocol")
-            }
-            Kind::NotAcceptable => {
-                (StatusCode::NOT_ACCEPTABLE, "not-acceptable", "The reply would not be taken")
-            }
-            Kind::MediaType => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "wrong-media-type", "The body is not what is expected")
-            }
-            Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The request is too large"),
-            Kind::TooMuch => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "reply-too-large", "The reply would be too large")
-            }
-            Kind::Late => (StatusCode::REQUEST_TIMEOUT, "too-slow", "The request did not arrive in time"),
-            Kind::NoKey => (StatusCode::UNAUTHORIZED, "no-key", "A key is needed"),
-            Kind::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "The request is not allowed"),
-            Kind::NoPath => (StatusCode::NOT_FOUND, "no-such-path", "There is no such path"),
-            Kind::NoMethod => {
-                (StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "The path does not take this method")
-            }
-            Kind::NoThread => (StatusCode::NOT_FOUND, "no-such-thread", "There is no such thread"),
-            Kind::NoSession => (StatusCode::NOT_FOUND, "no-such-session", "There is no such session"),
-            Kind::NoTurn => (StatusCode::NOT_FOUND, "no-such-turn", "There is no such turn or record"),
-            Kind::Exists => (StatusCode::CONFLICT, "thread-exists", "There is such a thread already"),
-            Kind::NoAgent => (StatusCode::NOT_FOUND, "no-such-agent", "There is no such agent"),
-            Kind::Reused => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "idempotency-key-reused", "The key is of another request")
-            }
-            Kind::Busy => (StatusCode::CONFLICT, "thread-is-running", "Somebody else has the thread"),
-            Kind::Answer => (StatusCode::CONFLICT, "answer-does-not-fit", "The answer is not taken"),
-            Kind::Open => (StatusCode::CONFLICT, "turn-is-open", "The last turn has not ended"),
-            Kind::InDoubt => (StatusCode::CONFLICT, "write-in-doubt", "A write may or may not have happened"),
-            Kind::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too-busy", "Too many runs wait in line"),
-            Kind::TooOften => (StatusCode::TOO_MANY_REQUESTS, "too-often", "Too many requests"),
-            Kind::Interrupted => (StatusCode::SERVICE_UNAVAILABLE, "interrupted", "The model did not answer"),
-            Kind::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service is stopping"),
-            Kind::NoAnswer => (StatusCode::UNPROCESSABLE_ENTITY, "no-answer", "The run has no such answer"),
-            Kind::TooSlow => (StatusCode::REQUEST_TIMEOUT, "reader-too-slow", "The reader is too slow"),
-            Kind::Store => (StatusCode::SERVICE_UNAVAILABLE, "store", "The store cannot be used"),
-            Kind::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not-ready", "The service is not ready"),
-        }
     }
 }
 
