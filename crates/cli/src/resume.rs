@@ -3,7 +3,7 @@
 
 use clap::ColorChoice;
 
-use crate::args::{AnswerArgs, ResumeArgs, ResumeThreadArgs, StoreArgs};
+use crate::args::{ResumeArgs, ResumeThreadArgs, StoreArgs};
 use crate::editor::is_typed;
 use crate::out::Exit;
 use crate::person::{at_terminal, confirm_token, read_answer, show_question};
@@ -11,6 +11,7 @@ use crate::screen::Screen;
 use crate::session::Session;
 use planwright::driver::{Agent, CancelToken, Changed, Resolution, Run, Stopped, ThreadHandle};
 use planwright::journal::{FileJournal, Folded, Journal, JournalError, JournalErrorKind, fold};
+use planwright::machine::HumanAnswer;
 use planwright_app::{
     Class, Error, Pending, PreparedAgent, Result, RunLocation, Settings, Spool, StoredThread,
 };
@@ -54,90 +55,93 @@ pub fn resume_journal(args: &ResumeArgs, color: ColorChoice) -> Result<Exit> {
     exit
 }
 
-pub fn resume_thread(store: &StoreArgs, args: &ResumeThreadArgs, color: ColorChoice) -> Result<Exit> {
-    let (session, stored) = (Session::new(&args.show, color), store.place()?.thread(&args.thread)?);
-    go_on_in_thread(&session, store, args, &stored, |handle, agent| handle.resume(agent))
+/// A thread whose last turn is gone on with, as the command line asks for it.
+pub struct InThread<'a> {
+    session: Session<'a>,
+    store: &'a StoreArgs,
+    args: &'a ResumeThreadArgs,
+    stored: StoredThread,
+    flags: String,
 }
 
-pub fn answer_thread(
-    store: &StoreArgs,
-    answer: &AnswerArgs,
-    args: &ResumeThreadArgs,
-    color: ColorChoice,
-) -> Result<Exit> {
-    let (given, session) = (answer.answer()?, Session::new(&args.show, color));
-    let stored = store.place()?.thread(&args.thread)?;
-    let flags = args.settings.flags();
-    let location = RunLocation::in_thread(&stored).with(&flags);
-    let (answer, token) = match (given, &answer.token) {
-        (Some(answer), Some(token)) => (answer, token.clone()),
-        (given, _) => {
-            let pending = pending_in(&stored, location)?;
-            if pending.is_doubt() {
-                let problem = format!("{} asks nobody: {}", stored.thread, pending.text());
-                return Err(Error::new(Class::InDoubt, problem).hint(pending.command_lines()));
-            }
-            check_thread_first(&session, store, args, &stored)?;
-            match given {
-                Some(answer) => (answer, confirm_token(&pending, location, session.style)?),
-                None if !is_typed() => return Err(location.missing_token(&pending)),
-                None => {
-                    show_question(&pending.results, &pending.text(), None, session.style);
-                    let silent = || Error::new(Class::Waiting, "nothing was said, and the run waits on");
-                    (read_answer(pending.effect.kind)?.ok_or_else(silent)?, pending.token)
+impl<'a> InThread<'a> {
+    pub fn open(store: &'a StoreArgs, args: &'a ResumeThreadArgs, color: ColorChoice) -> Result<Self> {
+        let (session, stored) = (Session::new(&args.show, color), store.place()?.thread(&args.thread)?);
+        Ok(InThread { session, store, args, stored, flags: args.settings.flags() })
+    }
+
+    pub fn resume(self) -> Result<Exit> {
+        self.go_on(|handle, agent| handle.resume(agent))
+    }
+
+    pub fn answer(self, given: Option<HumanAnswer>, token: Option<String>) -> Result<Exit> {
+        let (answer, token) = match (given, token) {
+            (Some(answer), Some(token)) => (answer, token),
+            (given, _) => {
+                let pending = self.pending()?;
+                if pending.is_doubt() {
+                    let problem = format!("{} asks nobody: {}", self.stored.thread, pending.text());
+                    return Err(Error::new(Class::InDoubt, problem).hint(pending.command_lines()));
+                }
+                self.check_first()?;
+                match given {
+                    Some(answer) => (answer, confirm_token(&pending, self.location(), self.session.style)?),
+                    None if !is_typed() => return Err(self.location().missing_token(&pending)),
+                    None => {
+                        show_question(&pending.results, &pending.text(), None, self.session.style);
+                        let silent = || Error::new(Class::Waiting, "nothing was said, and the run waits on");
+                        (read_answer(pending.effect.kind)?.ok_or_else(silent)?, pending.token)
+                    }
                 }
             }
-        }
-    };
-    go_on_in_thread(&session, store, args, &stored, |handle, agent| handle.token(token).answer(agent, answer))
-}
+        };
+        self.go_on(|handle, agent| handle.token(token).answer(agent, answer))
+    }
 
-pub fn resolve_thread(
-    store: &StoreArgs,
-    resolution: Resolution,
-    token: Option<String>,
-    args: &ResumeThreadArgs,
-    color: ColorChoice,
-) -> Result<Exit> {
-    let (session, stored) = (Session::new(&args.show, color), store.place()?.thread(&args.thread)?);
-    let flags = args.settings.flags();
-    let location = RunLocation::in_thread(&stored).with(&flags);
-    let token = match token {
-        Some(token) => token,
-        None => match pending_in(&stored, location)? {
-            pending if pending.is_doubt() => {
-                check_thread_first(&session, store, args, &stored)?;
-                confirm_token(&pending, location, session.style)?
-            }
-            pending => return Err(location.missing_token(&pending)),
-        },
-    };
-    go_on_in_thread(&session, store, args, &stored, |handle, agent| {
-        handle.token(token).resolve(agent, resolution)
-    })
-}
+    pub fn resolve(self, resolution: Resolution, token: Option<String>) -> Result<Exit> {
+        let token = match token {
+            Some(token) => token,
+            None => match self.pending()? {
+                pending if pending.is_doubt() => {
+                    self.check_first()?;
+                    confirm_token(&pending, self.location(), self.session.style)?
+                }
+                pending => return Err(self.location().missing_token(&pending)),
+            },
+        };
+        self.go_on(|handle, agent| handle.token(token).resolve(agent, resolution))
+    }
 
-fn pending_in(stored: &StoredThread, location: RunLocation<'_>) -> Result<Pending> {
-    Pending::of(&stored.fold(None)?, location).ok_or_else(|| {
-        let problem = format!("the thread {} waits for nobody", stored.thread);
-        Error { hint: location.show_hint(), ..Error::unusable(problem) }
-    })
-}
+    fn location(&self) -> RunLocation<'_> {
+        RunLocation::in_thread(&self.stored).with(&self.flags)
+    }
 
-fn go_on_in_thread(
-    session: &Session<'_>,
-    store: &StoreArgs,
-    args: &ResumeThreadArgs,
-    stored: &StoredThread,
-    go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>,
-) -> Result<Exit> {
-    let folded = stored.fold(None)?;
-    let (changed, spec) = rules(&folded, args);
-    let settings = || session.resolve_settings(&args.settings, store.config.as_deref());
-    go_on(session, &folded, RunLocation::in_thread(stored), settings, spec, |agent, screen, cancel| {
-        let handle = stored.threads.at(&stored.thread).observer(screen).cancelled_by(cancel).changed(changed);
-        go(if args.compiled.take_over { handle.take_over() } else { handle }, agent)
-    })
+    fn pending(&self) -> Result<Pending> {
+        Pending::of(&self.stored.fold(None)?, self.location()).ok_or_else(|| {
+            let problem = format!("the thread {} waits for nobody", self.stored.thread);
+            Error { hint: self.location().show_hint(), ..Error::unusable(problem) }
+        })
+    }
+
+    fn resolve_settings(&self) -> Result<Settings> {
+        self.session.resolve_settings(&self.args.settings, self.store.config.as_deref())
+    }
+
+    fn check_first(&self) -> Result<()> {
+        let folded = self.stored.fold(None)?;
+        check_first(&folded, || self.resolve_settings(), rules(&folded, self.args).1)
+    }
+
+    fn go_on(self, go: impl FnOnce(ThreadHandle<'_>, &Agent) -> Result<Run, Stopped>) -> Result<Exit> {
+        let (folded, stored) = (self.stored.fold(None)?, &self.stored);
+        let (changed, spec) = rules(&folded, self.args);
+        let (location, settings) = (RunLocation::in_thread(stored), || self.resolve_settings());
+        go_on(&self.session, &folded, location, settings, spec, |agent, screen, cancel| {
+            let handle =
+                stored.threads.at(&stored.thread).observer(screen).cancelled_by(cancel).changed(changed);
+            go(if self.args.compiled.take_over { handle.take_over() } else { handle }, agent)
+        })
+    }
 }
 
 /// The rules that a turn goes on under.
@@ -157,17 +161,6 @@ fn check_first(
         PreparedAgent::resume(folded, &settings()?, spec, None)?;
     }
     Ok(())
-}
-
-fn check_thread_first(
-    session: &Session<'_>,
-    store: &StoreArgs,
-    args: &ResumeThreadArgs,
-    stored: &StoredThread,
-) -> Result<()> {
-    let folded = stored.fold(None)?;
-    let settings = || session.resolve_settings(&args.settings, store.config.as_deref());
-    check_first(&folded, settings, rules(&folded, args).1)
 }
 
 /// Builds the agent that goes on with a run, lets it, and shows what comes of it.

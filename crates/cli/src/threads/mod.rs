@@ -12,7 +12,7 @@ use crate::args::{ForkArgs, FromArgs, StoreArgs, ThreadsCommand};
 use crate::editor::is_typed;
 use crate::out::Exit;
 use crate::person::confirm;
-use crate::resume::{answer_thread, resolve_thread, resume_thread};
+use crate::resume::InThread;
 use crate::{out, text};
 pub use list::list_waiting;
 use planwright::driver::{Redactor, Stopped, Threads};
@@ -28,11 +28,14 @@ pub fn threads(store: &StoreArgs, command: ThreadsCommand, color: ColorChoice) -
     match command {
         ThreadsCommand::List(args) => list::list(store, &args)?,
         ThreadsCommand::Show(args) => return show::show(store, &args),
-        ThreadsCommand::Resume(args) => return resume_thread(store, &args, color),
-        ThreadsCommand::Answer { answer, thread } => return answer_thread(store, &answer, &thread, color),
+        ThreadsCommand::Resume(args) => return InThread::open(store, &args, color)?.resume(),
+        ThreadsCommand::Answer { answer, thread } => {
+            let given = answer.answer()?;
+            return InThread::open(store, &thread, color)?.answer(given, answer.token);
+        }
         ThreadsCommand::Resolve { token, resolution, thread } => {
             let resolution = resolution.resolution().expect("clap asks for one of the flags");
-            return resolve_thread(store, resolution, token, &thread, color);
+            return InThread::open(store, &thread, color)?.resolve(resolution, token);
         }
         ThreadsCommand::Cancel { thread, reason } => cancel(store, &thread, &reason)?,
         ThreadsCommand::Fork(args) => fork(store, &args)?,
