@@ -78,6 +78,6 @@ pub fn read_pins(file: &Path) -> Result<McpPins, SpecError> {
     if !path.exists() {
         return Ok(McpPins::new());
     }
-    let pins = serde_json::from_str(&read(&path)?);
+    let pins = serde_json::from_slice(read(&path)?.as_bytes());
     pins.map_err(|error| SpecError::at(path.display().to_string(), error.to_string()))
 }

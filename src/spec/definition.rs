@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::tools::{SHIPPED, Shipped, deserialize_list};
+use super::tools::{Shipped, deserialize_list, shipped};
 use super::{
     Horizon, Limits, McpPins, McpServer, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName,
     SpecError, Validate, ValidateAt,
@@ -225,13 +225,7 @@ impl Shipped for SubAgent {
     const EXPECTED: &'static str = "an agent";
 
     fn all() -> Vec<Self> {
-        #[derive(Deserialize)]
-        struct AgentsFile {
-            agents: Vec<SubAgent>,
-        }
-        let file: AgentsFile =
-            toml::from_str(SHIPPED).expect("the test `summary_is_a_step_by_its_name` reads it");
-        file.agents
+        shipped("agents")
     }
 
     fn name(&self) -> &str {

@@ -6,11 +6,17 @@ use std::sync::LazyLock;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
 
 use crate::contract::ToolContract;
 
-/// The file of what is shipped.
-pub(super) const SHIPPED: &str = include_str!("../agents/tools.toml");
+/// One of the lists of what is shipped.
+pub(super) fn shipped<T: DeserializeOwned>(list: &str) -> Vec<T> {
+    let sound =
+        "the tests `every_shipped_tool_contract_is_sound` and `summary_is_a_step_by_its_name` read it";
+    let mut file: Value = toml::from_str(include_str!("../agents/tools.toml")).expect(sound);
+    serde_json::from_value(file[list].take()).expect(sound)
+}
 
 /// The contract of a shipped tool.
 pub fn tool(name: &str) -> Option<ToolContract> {
@@ -19,14 +25,8 @@ pub fn tool(name: &str) -> Option<ToolContract> {
 
 /// The contracts of the shipped tools.
 pub fn tools() -> Vec<ToolContract> {
-    #[derive(serde::Deserialize)]
-    struct ToolsFile {
-        tools: Vec<ToolContract>,
-    }
-    static FILE: LazyLock<ToolsFile> = LazyLock::new(|| {
-        toml::from_str(SHIPPED).expect("the test `every_shipped_tool_contract_is_sound` reads it")
-    });
-    FILE.tools.clone()
+    static TOOLS: LazyLock<Vec<ToolContract>> = LazyLock::new(|| shipped("tools"));
+    TOOLS.clone()
 }
 
 /// What a spec may name instead of declaring it.

@@ -169,7 +169,7 @@ pub fn read_json<T: DeserializeOwned>(
     if length > MAX_BYTES {
         return Err(Error::unusable(format!("{place}: expected at most {MAX_BYTES} bytes, found {length}")));
     }
-    serde_json::from_str(&read_text(&place, path)?).map_err(|error| {
+    serde_json::from_slice(read_text(&place, path)?.as_bytes()).map_err(|error| {
         let problem = format!("{place}: expected {expected}: {error}");
         Error { hint: hint.map(str::to_owned), ..Error::unusable(problem) }
     })
@@ -203,7 +203,7 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
 }
 
 fn parse_edit<T: DeserializeOwned>(json: &str, expected: &str) -> Result<T, String> {
-    serde_json::from_str(json).map_err(|error| format!("edit: expected {expected}: {error}"))
+    serde_json::from_slice(json.as_bytes()).map_err(|error| format!("edit: expected {expected}: {error}"))
 }
 
 /// What follows a command at the beginning of a line: `reject`, `reject: too dear`.

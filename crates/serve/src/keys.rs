@@ -164,7 +164,7 @@ impl KeyFile {
             Error::unusable(format!("{place}: others may read it (mode {mode:o}), and it holds keys"))
                 .hint(format!("chmod 600 {}", planwright_app::shell_word(place)))
         })?;
-        let stored: Stored = serde_json::from_str(&text).map_err(Error::at(place))?;
+        let stored: Stored = serde_json::from_slice(text.as_bytes()).map_err(Error::at(place))?;
         if stored.format != FORMAT {
             let problem = format!("{place}: expected {FORMAT}, found {:?}", stored.format);
             return Err(Error::unusable(problem));

@@ -101,7 +101,7 @@ impl SqlRow for Row {
             written: row.get(7)?,
             holder: row.get(8)?,
             noted: row.get(9)?,
-            status: serde_json::from_str(&status).map_err(|_| damaged())?,
+            status: serde_json::from_slice(status.as_bytes()).map_err(|_| damaged())?,
             last: has_end.then(|| parse_end(row, 11)).transpose().map_err(|_| damaged())?,
         };
         match row.get_ref(13)?.as_blob().ok() == Some(parsed.seal(&status).bytes()) {

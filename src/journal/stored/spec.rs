@@ -98,7 +98,7 @@ pub fn decode_with_spec<E: From<JournalError>>(
             return Err(JournalError::at(index, "its spec is not as it was written").into());
         }
         let unread = |error| JournalError::at(index, format!("its spec does not read: {error}"));
-        let spec: Arc<Spec> = Arc::new(serde_json::from_str(&text).map_err(unread)?);
+        let spec: Arc<Spec> = Arc::new(serde_json::from_slice(text.as_bytes()).map_err(unread)?);
         *cache = Some((digest, Arc::clone(&spec)));
         Ok(spec)
     };

@@ -288,7 +288,7 @@ impl<'a> Checks<'a> {
     /// The state, written and read; written again it must be the same, byte for byte.
     pub fn read_back(&mut self, state: &State) -> Option<State> {
         let text = serde_json::to_string(state).ok()?;
-        let read: Option<State> = serde_json::from_str(&text).ok();
+        let read: Option<State> = serde_json::from_slice(text.as_bytes()).ok();
         let again = read.as_ref().and_then(|read| serde_json::to_string(read).ok());
         let same = again.as_deref() == Some(text.as_str()) && read.as_ref() == Some(state);
         self.claim("faithful", same, || format!("a state of {} reads back otherwise", state.phase.name()));

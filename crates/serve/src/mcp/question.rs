@@ -123,7 +123,7 @@ impl Question {
     ) -> Result<(Self, Option<ElicitResult>)> {
         let wrong =
             |error| Problem::new(Kind::Input, format!("expected what was asked and the answer: {error}"));
-        let question: Question = serde_json::from_str(state).map_err(wrong)?;
+        let question: Question = serde_json::from_slice(state.as_bytes()).map_err(wrong)?;
         let thread = arguments.get("thread_id").filter(|thread| !thread.is_null());
         if question.tool != tool || thread.is_some_and(|thread| *thread != question.thread_id) {
             let problem = "requestState: expected that of this tool and thread, found that of another";
