@@ -63,6 +63,8 @@ pub(super) struct Drive<'a> {
     pub is_noted: bool,
     /// The span of the run, if it is traced.
     pub trace: Option<TraceContext>,
+    /// The time of what is noted, in milliseconds since 1970, where it is not the clock's.
+    pub at: Option<u64>,
 }
 
 impl<'a> Drive<'a> {
@@ -87,7 +89,13 @@ impl<'a> Drive<'a> {
             has_streamed: Cell::new(false),
             is_noted: false,
             trace: None,
+            at: None,
         }
+    }
+
+    /// The time now, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.at.unwrap_or_else(|| self.agent.environment.clock.now_ms())
     }
 
     /// Answers what waits, one answer at a time, until the run has ended or waits for a person, and notes its

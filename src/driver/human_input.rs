@@ -13,7 +13,7 @@ use super::drive::{Drive, Next};
 use super::environment::shorten;
 use super::run::{Stopped, Waiting};
 use crate::contract::canonical;
-use crate::journal::{Folded, Record, ResolvedAs, find_question, fold, render_awaited};
+use crate::journal::{Folded, Ledger, Record, ResolvedAs, find_question, fold, render_awaited};
 use crate::machine::{
     Effect, EffectId, EffectKind, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local, outstanding,
 };
@@ -25,8 +25,10 @@ use crate::spec::CompiledSpec;
 const MAX_REFUSED: u32 = 3;
 
 /// What a person says as a run is resumed.
-pub(super) enum HumanInput {
+pub enum HumanInput {
+    /// An answer to the open question.
     Answer(HumanAnswer),
+    /// What became of the write in doubt.
     Resolution(Resolution),
 }
 
@@ -132,11 +134,7 @@ impl<'a> Drive<'a> {
 
     /// Whether the time for an answer is over.
     fn has_expired(&self, state: &State, effect: EffectId) -> bool {
-        let limits = local(self.compiled, state, effect).map(|here| &here.compiled.spec().limits);
-        let seconds = limits.and_then(|limits| limits.answer_seconds);
-        seconds.zip(self.ledger.asked_at(effect)).is_some_and(|(seconds, at)| {
-            self.agent.environment.clock.now_ms() >= at.saturating_add(seconds.saturating_mul(1_000))
-        })
+        answer_due(self.compiled, state, &self.ledger, effect).is_some_and(|due| self.now_ms() >= due)
     }
 
     /// Turns a person's answer to a resumed run into its event.
@@ -153,7 +151,7 @@ impl<'a> Drive<'a> {
         }
         // The journal may end before it says that the question was asked.
         if self.ledger.find_pending(effect).is_none() {
-            let (digest, at) = (human_digest(&question), Some(environment.clock.now_ms()));
+            let (digest, at) = (human_digest(&question), Some(self.now_ms()));
             self.note(state, Record::Requested { effect, digest, at });
         }
         Ok(event)
@@ -199,6 +197,18 @@ pub(super) fn unknown_record(effect: EffectId) -> Record {
     Record::Resolved { effect, resolution: ResolvedAs::Unknown }
 }
 
+/// When the time for an answer is over, in milliseconds since 1970, if it ever is.
+pub(super) fn answer_due(
+    compiled: &CompiledSpec,
+    state: &State,
+    ledger: &Ledger,
+    effect: EffectId,
+) -> Option<u64> {
+    let limits = local(compiled, state, effect).map(|here| &here.compiled.spec().limits);
+    let (seconds, at) = limits.and_then(|limits| limits.answer_seconds).zip(ledger.asked_at(effect))?;
+    Some(at.saturating_add(seconds.saturating_mul(1_000)))
+}
+
 fn make_token(run: &str, effect: EffectId, what: &str) -> String {
     let mut hasher = Sha256::new();
     for part in [run, &effect.to_string(), what] {
@@ -214,19 +224,27 @@ fn question_token(run: &str, compiled: &CompiledSpec, state: &State, id: EffectI
 }
 
 /// The token of a write in doubt.
-fn doubt_token(folded: &Folded, id: EffectId) -> Option<String> {
-    let Folded { run, compiled, state, .. } = folded;
+fn doubt_token(
+    run: &str,
+    compiled: &CompiledSpec,
+    (state, ledger): (&State, &Ledger),
+    id: EffectId,
+) -> Option<String> {
     let body = render_awaited(compiled, state, id)?.body;
     let RequestBody::Tool { tool, input, .. } = body else { return None };
-    let index = folded.ledger.find_pending(id)?.index;
+    let index = ledger.find_pending(id)?.index;
     Some(make_token(run, id, &format!("in doubt at {index}: {tool} {}", canonical(&input))))
 }
 
 /// The token that an answer to a stored run must carry: of its write in doubt, or of its open question.
 pub fn token(folded: &Folded) -> Option<String> {
-    let Folded { run, compiled, state, .. } = folded;
-    match folded.doubts().next() {
-        Some((effect, _)) => doubt_token(folded, effect),
+    token_of(&folded.run, &folded.compiled, &folded.state, &folded.ledger)
+}
+
+/// The token that an answer to a run must carry.
+pub(super) fn token_of(run: &str, compiled: &CompiledSpec, state: &State, ledger: &Ledger) -> Option<String> {
+    match ledger.doubts(compiled, state).next() {
+        Some((effect, _)) => doubt_token(run, compiled, (state, ledger), effect),
         None => question_token(run, compiled, state, find_question(compiled, state)?.0),
     }
 }
@@ -251,7 +269,7 @@ pub(super) fn find_spent(records: &[Record], token: &str) -> Option<EffectId> {
         };
         let folded = fold(records[..at].iter().cloned()).ok()?;
         let open = question_token(&folded.run, &folded.compiled, &folded.state, *effect)
-            .or_else(|| doubt_token(&folded, *effect));
+            .or_else(|| doubt_token(&folded.run, &folded.compiled, (&folded.state, &folded.ledger), *effect));
         open.is_some_and(|open| open == token).then_some(*effect)
     })
 }

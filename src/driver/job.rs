@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::agent::Agent;
 use super::drive::Drive;
-use super::environment::{CancelToken, time_for};
+use super::environment::{CancelToken, Environment, time_for};
 use super::replay::{Playback, Purpose};
 use super::run::{Run, Stopped, attach_records};
 use crate::journal::system::{now_ms, random_id};
@@ -210,23 +210,11 @@ impl<'a> Job<'a> {
         if let Some(path) = &save_to {
             Fixture::check_writable(path).map_err(Stopped::Fixture)?;
         }
-        let redactor = &agent.environment.redactor;
-        let input = redactor.clean(self.input);
-        let model = agent.environment.model.as_ref().map(|model| redactor.text(model.name().to_owned()));
+        let input = agent.environment.redactor.clean(self.input);
         let (run, (thread, turn)) = (make_run_id(), self.turn);
         let trace = self.observer.trace(&run, self.parent.as_ref());
-        let header = Record::Header(Box::new(Header {
-            format: JOURNAL_FORMAT,
-            run: run.clone(),
-            thread: thread.clone(),
-            turn,
-            origin: None,
-            spec: agent.compiled.shared_spec(),
-            input: input.clone(),
-            model: model.unwrap_or_default(),
-            servers: agent.environment.model.iter().flat_map(|model| model.servers()).collect(),
-            trace: self.parent.filter(|_| trace.is_some()),
-        }));
+        let parent = self.parent.filter(|_| trace.is_some());
+        let header = make_header(agent, run.clone(), (thread.clone(), turn), input.clone(), parent);
         let mut memory = MemoryJournal::new();
         let in_memory = self.journal.is_none();
         let journal = match self.journal {
@@ -287,6 +275,30 @@ impl<'a> Job<'a> {
         let save_to = (purpose != Purpose::Check).then_some(path);
         Ok((Some(Playback::new(fixture, purpose)), save_to))
     }
+}
+
+/// The header of a run that begins. Its input holds no key.
+pub(super) fn make_header(
+    agent: &Agent,
+    run: String,
+    (thread, turn): (String, u32),
+    input: Input,
+    trace: Option<TraceContext>,
+) -> Record {
+    let Environment { model, redactor, .. } = &*agent.environment;
+    let name = model.as_ref().map(|model| redactor.text(model.name().to_owned()));
+    Record::Header(Box::new(Header {
+        format: JOURNAL_FORMAT,
+        run,
+        thread,
+        turn,
+        origin: None,
+        spec: agent.compiled.shared_spec(),
+        input,
+        model: name.unwrap_or_default(),
+        servers: model.iter().flat_map(|model| model.servers()).collect(),
+        trace,
+    }))
 }
 
 /// Saves what was recorded. A whole recording in its place is not given up for one that broke off.

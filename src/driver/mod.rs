@@ -21,6 +21,7 @@ mod redact;
 mod replay;
 mod resume;
 mod run;
+mod stepped;
 mod teller;
 mod threads;
 mod words;
@@ -40,9 +41,11 @@ pub use threads::{ThreadHandle, Threads};
 #[doc(hidden)]
 pub use environment::{Clock, sleep, time_for};
 #[doc(hidden)]
-pub use human_input::{open_question, token};
+pub use human_input::{HumanInput, open_question, token};
 #[doc(hidden)]
 pub use redact::{MIN_SECRET_BYTES, Redactor, redact};
+#[doc(hidden)]
+pub use stepped::{NewTurn, Stepped, Task};
 #[doc(hidden)]
 pub use teller::{retell, retell_to};
 #[doc(hidden)]

@@ -18,7 +18,7 @@ use crate::spec::{Planner, RoleName, Write};
 impl<'a> Drive<'a> {
     /// Writes down what is about to be performed, then queues it.
     pub(super) fn request(&mut self, state: &State, effects: Effects) -> Result<(), JournalError> {
-        self.queue_effects(state, effects, self.agent.environment.clock.now_ms());
+        self.queue_effects(state, effects, self.now_ms());
         let header = self.noted.first().and_then(|record| match record {
             Record::Header(header) => Some(header),
             _ => None,
@@ -65,7 +65,7 @@ impl<'a> Drive<'a> {
         }
         let (answered, lines) = (event.effect(), state.task.trace.len());
         // What is written down together has one time: looking at the clock is felt.
-        let at = self.agent.environment.clock.now_ms();
+        let at = self.now_ms();
         self.teller.at = at;
         self.note(&state, Record::of_event(event.clone(), Some(at)));
         let duration = self.teller.tell_event(&event);
@@ -96,7 +96,7 @@ impl<'a> Drive<'a> {
 
     /// Notes and tells that an effect got no answer.
     pub(super) fn note_unanswered(&mut self, state: &State, effect: EffectId, cause: &Unanswered) {
-        let (at, cause) = (self.agent.environment.clock.now_ms(), cause.cause.to_string());
+        let (at, cause) = (self.now_ms(), cause.cause.to_string());
         self.teller.at = at;
         self.teller.tell_failure(effect, &cause);
         self.note(state, Record::Interrupted { effect: Some(effect), cause, at });

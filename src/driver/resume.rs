@@ -131,7 +131,7 @@ impl<'a> Resume<'a> {
     pub fn run(self) -> Result<Run, Stopped> {
         let records = self.journal.records()?;
         let (folded, changed) = self.fold(&records)?;
-        self.check_input(&folded, &records)?;
+        check_input(self.input.as_ref(), self.token.as_deref(), &folded, &records)?;
         if let Some(effect) = folded.find_altered_write().filter(|_| self.changed == Changed::Refuse) {
             let difference = format!("{effect} would write something else than it was asked to");
             return Err(Stopped::Changed { difference });
@@ -215,26 +215,31 @@ impl<'a> Resume<'a> {
             None => Ok((adopted, Some(Record::SpecChanged(now)))),
         }
     }
+}
 
-    /// Refuses what a person says, or its token, if it does not fit what is open.
-    fn check_input(&self, folded: &Folded, records: &[Record]) -> Result<(), Stopped> {
-        let spent = self.token.as_ref().and_then(|given| find_spent(records, given));
-        let (is_fitting, nothing) = match (&self.input, folded.doubts().next()) {
-            (None, None) => return Ok(()),
-            // An answer that comes too late does so, too, where what the first one set going is in doubt.
-            (Some(HumanInput::Answer(_)), Some(_)) if spent.is_some() => (false, Stopped::NotWaiting),
-            (None | Some(HumanInput::Answer(_)), Some((effect, tool))) => {
-                return Err(Stopped::InDoubt { effect, tool });
-            }
-            (Some(HumanInput::Answer(_)), None) => (true, Stopped::NotWaiting),
-            (Some(HumanInput::Resolution(_)), doubt) => (doubt.is_some(), Stopped::NotInDoubt),
-        };
-        let open = if is_fitting { token(folded) } else { None };
-        match &self.token {
-            None => open.map(drop).ok_or(nothing),
-            Some(given) if open.as_ref() == Some(given) => Ok(()),
-            Some(_) => Err(spent.map_or(Stopped::WrongToken, |effect| Stopped::AlreadyAnswered { effect })),
+/// Refuses what a person says, or its token, if it does not fit what is open.
+pub(super) fn check_input(
+    input: Option<&HumanInput>,
+    given: Option<&str>,
+    folded: &Folded,
+    records: &[Record],
+) -> Result<(), Stopped> {
+    let spent = given.and_then(|given| find_spent(records, given));
+    let (is_fitting, nothing) = match (input, folded.doubts().next()) {
+        (None, None) => return Ok(()),
+        // An answer that comes too late does so, too, where what the first one set going is in doubt.
+        (Some(HumanInput::Answer(_)), Some(_)) if spent.is_some() => (false, Stopped::NotWaiting),
+        (None | Some(HumanInput::Answer(_)), Some((effect, tool))) => {
+            return Err(Stopped::InDoubt { effect, tool });
         }
+        (Some(HumanInput::Answer(_)), None) => (true, Stopped::NotWaiting),
+        (Some(HumanInput::Resolution(_)), doubt) => (doubt.is_some(), Stopped::NotInDoubt),
+    };
+    let open = if is_fitting { token(folded) } else { None };
+    match given {
+        None => open.map(drop).ok_or(nothing),
+        Some(given) if open.as_deref() == Some(given) => Ok(()),
+        Some(_) => Err(spent.map_or(Stopped::WrongToken, |effect| Stopped::AlreadyAnswered { effect })),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Pending {
 }
 
 /// What the records of a run say besides its state.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     /// What was requested and not answered, in the order of the requests.
     pub pending: Vec<Pending>,

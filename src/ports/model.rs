@@ -144,7 +144,7 @@ impl ModelError {
 }
 
 /// A request that got no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub struct Unanswered {
     /// The kind of failure.
     pub cause: Cause,
@@ -177,7 +177,8 @@ impl fmt::Display for Unanswered {
 }
 
 /// The kinds of transport failure. Shown as words, such as `rate limit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
     /// The server does not accept the key, or there is none (401, 403).

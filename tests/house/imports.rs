@@ -12,12 +12,13 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The source folders: the engine's, then each crate's.
+/// The source folders: the engine's, then each crate's, and the adapter's.
 pub fn crates() -> Vec<String> {
     let mut folders = vec!["src".to_owned()];
     let crates = fs::read_dir(root().join("crates")).expect("the folder of crates");
     let names = crates.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     folders.extend(names.map(|name| format!("crates/{name}/src")));
+    folders.push("adapters/restate/src".to_owned());
     folders.sort();
     folders
 }

@@ -17,7 +17,7 @@ pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
 /// Most turns that are looked through for what was asked before.
 const MOST_LOOKED_AT: u32 = 100;
 
-fn turns_of(store: &dyn Store, thread: &ThreadId) -> Result<u32, StoreError> {
+pub(in crate::driver) fn turns_of(store: &dyn Store, thread: &ThreadId) -> Result<u32, StoreError> {
     match store.turns(thread) {
         Err(StoreError::NoThread { .. }) => Ok(0),
         turns => turns,
@@ -87,8 +87,12 @@ pub fn history_until(
 
 /// What a turn that comes next remembers: the turns and, as long as none of them is forgotten and there is room, the
 /// last of what was said before the thread began.
-pub(super) fn remember(store: &dyn Store, thread: &ThreadId) -> Result<Vec<Turn>, StoreError> {
-    let (said, room) = look_back(store, thread, turns_of(store, thread)?)?;
+pub(in crate::driver) fn remember(
+    store: &dyn Store,
+    thread: &ThreadId,
+    turns: u32,
+) -> Result<Vec<Turn>, StoreError> {
+    let (said, room) = look_back(store, thread, turns)?;
     let mut remembered = Vec::new();
     if let Some(room) = room {
         remembered = fold(store.records(thread, 0)?)?.state.task.input.history;
@@ -132,7 +136,7 @@ fn look_back(store: &dyn Store, thread: &ThreadId, turns: u32) -> Result<(Said, 
 }
 
 /// The last of what was said, as far as it can be remembered.
-pub(super) fn bound(history: Vec<Turn>) -> Vec<Turn> {
+pub(in crate::driver) fn bound(history: Vec<Turn>) -> Vec<Turn> {
     let mut room = MAX_HISTORY_BYTES;
     let last = history.into_iter().rev().take(2 * MAX_TURNS);
     let kept = last.map_while(|turn| {

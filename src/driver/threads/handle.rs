@@ -141,17 +141,9 @@ impl<'a> ThreadHandle<'a> {
         }
         let turns = leased.turns();
         self.check_asked()?;
-        if let Some(last) = turns.checked_sub(1) {
-            match RunStatus::of(&fold(self.store.records(self.thread, last)?)?) {
-                RunStatus::Waiting { question, .. } => return Err(Stopped::Waiting { question }),
-                RunStatus::InDoubt { effect, tool } => return Err(Stopped::InDoubt { effect, tool }),
-                RunStatus::Unfinished => return Err(Stopped::Unfinished),
-                // What is damaged has not folded.
-                RunStatus::Done { .. } | RunStatus::Failed { .. } | RunStatus::Damaged { .. } => {}
-            }
-        }
+        check_ended(self.store, self.thread, turns)?;
         if remembers && turns > 0 {
-            input.history = remember(self.store, self.thread)?;
+            input.history = remember(self.store, self.thread, turns)?;
         }
         self.run(&mut leased, turns, agent, input)
     }
@@ -230,6 +222,22 @@ impl<'a> ThreadHandle<'a> {
         let mut leased = self.claim(Claim::Known)?;
         let reason = Redactor::new(keys.iter().cloned()).text(reason.into());
         resume::cancel(&mut leased.last()?, reason)
+    }
+}
+
+/// Refuses a new turn of a thread whose last one of so many has not ended.
+pub(in crate::driver) fn check_ended(
+    store: &dyn Store,
+    thread: &ThreadId,
+    turns: u32,
+) -> Result<(), Stopped> {
+    let Some(last) = turns.checked_sub(1) else { return Ok(()) };
+    match RunStatus::of(&fold(store.records(thread, last)?)?) {
+        RunStatus::Waiting { question, .. } => Err(Stopped::Waiting { question }),
+        RunStatus::InDoubt { effect, tool } => Err(Stopped::InDoubt { effect, tool }),
+        RunStatus::Unfinished => Err(Stopped::Unfinished),
+        // What is damaged has not folded.
+        RunStatus::Done { .. } | RunStatus::Failed { .. } | RunStatus::Damaged { .. } => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Threads that outlive their process: conversations in a store, listed, gone on with, forked and pruned,
 //! each under one lease at a time.
 
-mod earlier;
-mod handle;
+pub(super) mod earlier;
+pub(super) mod handle;
 
 pub use earlier::{
     AskedAt, MAX_HISTORY_BYTES, MAX_MESSAGE_BYTES, MAX_TURNS, find_asked, history, history_until,

@@ -1,0 +1,164 @@
+//! The virtual object of a thread: one handler for each thing that happens to it from outside.
+
+use planwright::driver::{HumanInput, NewTurn, Stepped, Stopped};
+use planwright::journal::{Record, StoreError, ThreadId, system::now_ms};
+use planwright::machine::{Effect, Event};
+use restate_sdk::prelude::*;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::messages::{Answer, Ask, Cancel, Current, End, Report, Resolve, TimeOut};
+use crate::turn::Turn;
+use crate::worker::Worker;
+
+/// The object's state: the run that it was last at.
+pub(crate) const CURRENT: &str = "current";
+
+/// A thread.
+pub(crate) struct Thread(pub Worker);
+
+/// The last turn of a thread, as an invocation finds it.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Found {
+    turn: u32,
+    records: usize,
+    at: u64,
+}
+
+#[restate_sdk::object(name = "planwright", client_visibility = "pub(crate)")]
+impl Thread {
+    #[handler]
+    async fn ask(&self, ctx: ObjectContext<'_>, ask: Json<Ask>) -> HandlerResult<Json<Report>> {
+        let (worker, thread, ask) = (self.0.clone(), thread_of(ctx.key())?, ask.into_inner());
+        let named = thread.clone();
+        let Ask { question, history } = ask;
+        let draw = move || NewTurn::draw(&worker.agent, &*worker.store, &named, question, history);
+        let new: NewTurn = once(&ctx, "begin", draw).await?;
+        let (turn, at) = (new.turn, new.at);
+        let stepped = Stepped::begin(&self.0.agent, &thread, new).map_err(refuse)?;
+        Turn::new(&ctx, &self.0, thread, turn, stepped, at).follow().await
+    }
+
+    #[handler]
+    async fn answer(&self, ctx: ObjectContext<'_>, answer: Json<Answer>) -> HandlerResult<Json<Report>> {
+        let Json(Answer { token, answer }) = answer;
+        self.go_on(ctx, Some(HumanInput::Answer(answer)), token).await
+    }
+
+    #[handler]
+    async fn resolve(&self, ctx: ObjectContext<'_>, resolve: Json<Resolve>) -> HandlerResult<Json<Report>> {
+        let (token, resolution) = resolve.into_inner().split();
+        self.go_on(ctx, Some(HumanInput::Resolution(resolution)), Some(token)).await
+    }
+
+    #[handler]
+    async fn resume(&self, ctx: ObjectContext<'_>) -> HandlerResult<Json<Report>> {
+        self.go_on(ctx, None, None).await
+    }
+
+    /// The run is ended by the invocation that performs it, or else by one of its own behind it.
+    #[handler]
+    async fn cancel(&self, ctx: SharedObjectContext<'_>, cancel: Json<Cancel>) -> HandlerResult<()> {
+        let Some(Json(Current { run, invocation })) = ctx.get::<Json<Current>>(CURRENT).await? else {
+            return Err(TerminalError::new_with_code(404, "there is no such thread").into());
+        };
+        if let Some(invocation) = invocation {
+            ctx.invocation_handle(invocation).cancel();
+        }
+        let end = End { run, reason: cancel.into_inner().reason };
+        ctx.object_client::<ThreadClient>(ctx.key()).end(Json(end)).send();
+        Ok(())
+    }
+
+    #[handler(ingress_private = true)]
+    async fn end(&self, ctx: ObjectContext<'_>, end: Json<End>) -> HandlerResult<()> {
+        let Json(End { run, reason }) = end;
+        let (found, records) = self.find(&ctx).await?;
+        let stepped = Stepped::open(&self.0.agent, &records).map_err(refuse)?;
+        if stepped.run() != run || stepped.has_ended() {
+            return Ok(());
+        }
+        let thread = thread_of(ctx.key())?;
+        let mut turn = Turn::new(&ctx, &self.0, thread, found.turn, stepped, found.at);
+        turn.take(Event::Cancelled { reason })?;
+        turn.follow().await.map(drop)
+    }
+
+    /// A question that was answered meanwhile has no time-out any more.
+    #[handler(ingress_private = true)]
+    async fn time_out(&self, ctx: ObjectContext<'_>, over: Json<TimeOut>) -> HandlerResult<()> {
+        let Json(TimeOut { run, effect }) = over;
+        let (found, records) = self.find(&ctx).await?;
+        let stepped = Stepped::open(&self.0.agent, &records).map_err(refuse)?;
+        let asks = stepped.outstanding().iter().map(Effect::id).any(|id| id == effect);
+        if stepped.run() != run || !asks {
+            return Ok(());
+        }
+        let thread = thread_of(ctx.key())?;
+        let mut turn = Turn::new(&ctx, &self.0, thread, found.turn, stepped, found.at);
+        turn.take(Event::Expired { effect })?;
+        turn.follow().await.map(drop)
+    }
+
+    /// Time has passed for an invocation that waits for it.
+    #[handler(ingress_private = true)]
+    async fn wake(&self, ctx: SharedObjectContext<'_>, awakeable: String) -> HandlerResult<()> {
+        ctx.resolve_awakeable(&awakeable, ());
+        Ok(())
+    }
+}
+
+impl Thread {
+    async fn go_on(
+        &self,
+        ctx: ObjectContext<'_>,
+        said: Option<HumanInput>,
+        token: Option<String>,
+    ) -> HandlerResult<Json<Report>> {
+        let (Found { turn, at, .. }, records) = self.find(&ctx).await?;
+        let stepped = Stepped::go_on(&self.0.agent, &records, said, token.as_deref(), at).map_err(refuse)?;
+        Turn::new(&ctx, &self.0, thread_of(ctx.key())?, turn, stepped, at).follow().await
+    }
+
+    /// The last turn, and its records up to where this invocation found it. A record is never changed, so reading them
+    /// again gives the same.
+    async fn find(&self, ctx: &ObjectContext<'_>) -> HandlerResult<(Found, Vec<Record>)> {
+        let (worker, thread) = (self.0.clone(), thread_of(ctx.key())?);
+        let (store, named) = (worker.store.clone(), thread.clone());
+        let find = move || {
+            let turn = store.turns(&named)?.saturating_sub(1);
+            Ok(Found { turn, records: store.records(&named, turn)?.len(), at: now_ms() })
+        };
+        let found: Found = once(ctx, "open", find).await?;
+        let read = move || worker.store.records(&thread, found.turn);
+        let mut records = tokio::task::spawn_blocking(read).await?.map_err(Stopped::from).map_err(refuse)?;
+        records.truncate(found.records);
+        Ok((found, records))
+    }
+}
+
+fn thread_of(key: &str) -> Result<ThreadId, TerminalError> {
+    key.parse().map_err(|error| TerminalError::new_with_code(400, format!("{error}")))
+}
+
+/// Does something once on a blocking thread: what came of it is kept, a refusal too.
+async fn once<T: Serialize + DeserializeOwned + Send + 'static>(
+    ctx: &ObjectContext<'_>,
+    name: &str,
+    work: impl FnOnce() -> Result<T, Stopped> + Send + 'static,
+) -> Result<T, TerminalError> {
+    let work = || async move { Ok(Json(tokio::task::spawn_blocking(work).await?.map_err(refuse)?)) };
+    ctx.run(work).name(name).await.map(Json::into_inner)
+}
+
+/// A refusal ends the invocation. What may be otherwise another time is tried again by Restate.
+pub(crate) fn refuse(stopped: Stopped) -> HandlerError {
+    match stopped {
+        Stopped::Store(error @ StoreError::NoThread { .. }) => {
+            TerminalError::new_with_code(404, error.to_string()).into()
+        }
+        Stopped::Store(error) => error.into(),
+        Stopped::Journal(error) => error.into(),
+        refused => TerminalError::new_with_code(409, refused.to_string()).into(),
+    }
+}
