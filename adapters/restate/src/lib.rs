@@ -19,13 +19,11 @@
 //! Each gives a [`Report`] but `cancel`, which does not wait. What does not fit is an error with the status 409.
 //!
 //! ```no_run
-//! use std::sync::Arc;
-//! use planwright::driver::Agent;
-//! use planwright::journal::Store;
+//! use planwright::driver::{Agent, Threads};
 //! use planwright_restate::Worker;
 //!
-//! # fn work(agent: Agent, store: Arc<dyn Store>) -> Result<(), Box<dyn std::error::Error>> {
-//! Worker::new(agent, store).listen("127.0.0.1:9080".parse()?)?;
+//! # fn work(agent: Agent, threads: Threads) -> Result<(), Box<dyn std::error::Error>> {
+//! Worker::new(agent, threads).listen("127.0.0.1:9080".parse()?)?;
 //! # Ok(())
 //! # }
 //! ```

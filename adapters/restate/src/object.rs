@@ -32,7 +32,7 @@ impl Thread {
         let (worker, thread, ask) = (self.0.clone(), thread_of(ctx.key())?, ask.into_inner());
         let named = thread.clone();
         let Ask { question, history } = ask;
-        let draw = move || NewTurn::draw(&worker.agent, &*worker.store, &named, question, history);
+        let draw = move || NewTurn::draw(&worker.agent, worker.threads.store(), &named, question, history);
         let new: NewTurn = once(&ctx, "begin", draw).await?;
         let (turn, at) = (new.turn, new.at);
         let stepped = Stepped::begin(&self.0.agent, &thread, new).map_err(refuse)?;
@@ -124,13 +124,14 @@ impl Thread {
     /// again gives the same.
     async fn find(&self, ctx: &ObjectContext<'_>) -> HandlerResult<(Found, Vec<Record>)> {
         let (worker, thread) = (self.0.clone(), thread_of(ctx.key())?);
-        let (store, named) = (worker.store.clone(), thread.clone());
+        let (threads, named) = (worker.threads.clone(), thread.clone());
         let find = move || {
+            let store = threads.store();
             let turn = store.turns(&named)?.saturating_sub(1);
             Ok(Found { turn, records: store.records(&named, turn)?.len(), at: now_ms() })
         };
         let found: Found = once(ctx, "open", find).await?;
-        let read = move || worker.store.records(&thread, found.turn);
+        let read = move || worker.threads.store().records(&thread, found.turn);
         let mut records = tokio::task::spawn_blocking(read).await?.map_err(Stopped::from).map_err(refuse)?;
         records.truncate(found.records);
         Ok((found, records))

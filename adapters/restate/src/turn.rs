@@ -69,7 +69,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
     ) -> Self {
         let invocation = Some(ctx.invocation_id().to_owned());
         ctx.set(CURRENT, Json(Current { run: stepped.run().to_owned(), invocation }));
-        let keep = Arc::new(Keep::new(worker.store.clone(), thread, turn));
+        let keep = Arc::new(Keep::new(worker.threads.clone(), thread, turn));
         let seconds = stepped.agent().compiled().spec().limits.deadline_seconds;
         Turn {
             ctx,

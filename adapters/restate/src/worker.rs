@@ -3,11 +3,9 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use planwright::driver::Agent;
-use planwright::journal::Store;
+use planwright::driver::{Agent, Threads};
 use restate_sdk::prelude::{Endpoint, HttpServer};
 use restate_sdk::service::{IntoServiceDefinition, ServiceDefinition};
 use tokio::net::TcpListener;
@@ -21,14 +19,14 @@ const MARGIN: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Worker {
     pub(crate) agent: Agent,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) threads: Threads,
 }
 
 impl Worker {
     /// A worker with an agent, which answers its questions through Restate: a [`Human`](planwright::ports::Human) of
     /// the agent is not asked. The store has to be one that the other workers share, such as a Postgres database.
-    pub fn new(agent: Agent, store: Arc<dyn Store>) -> Self {
-        Worker { agent, store }
+    pub fn new(agent: Agent, threads: Threads) -> Self {
+        Worker { agent, threads }
     }
 
     /// The service, for an endpoint of one's own. Its time-outs are longer than the longest effect of the agent, so that

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planwright::contract::{ToolContract, ToolEffect, Trust};
-use planwright::driver::Agent;
+use planwright::driver::{Agent, Threads};
 use planwright::machine::ModelReply;
 use planwright::ports::{FnTool, Model, ModelError, TokenSink, ToolCall, ToolError};
 use planwright::prompt::ModelRequest;
@@ -74,5 +74,5 @@ fn main() {
     });
     let agent = Agent::builder(spec).model(Echo).tools(tools).build().unwrap();
     let store = SqliteStore::open(folder.join("threads.db"), Default::default()).unwrap();
-    Worker::new(agent, Arc::new(store)).listen(address).unwrap();
+    Worker::new(agent, Threads::new(Arc::new(store))).listen(address).unwrap();
 }

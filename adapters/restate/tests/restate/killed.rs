@@ -4,7 +4,7 @@ use planwright::journal::RunStatus;
 use planwright::machine::HumanAnswer;
 use serde_json::json;
 
-use crate::server::{Restate, report};
+use crate::server::{Restate, post, report};
 use crate::stage::{Stage, plan, step};
 
 #[test]
@@ -44,7 +44,7 @@ fn a_write_that_may_not_happen_twice_is_in_doubt_when_its_worker_is_killed() {
     let sent = |run: &str| stage.calls(run).iter().filter(|(call, _)| call == "send b").count();
     assert_eq!(sent(&run), 1);
     // It is not made again by itself, and once on a person's word.
-    let (status, refusal) = restate.call("doubt", "resume", &());
+    let (status, refusal) = post(restate.ingress(), "/planwright/doubt/resume", "", "").unwrap();
     assert_eq!(status, 409, "{refusal}");
     let folded = planwright::journal::fold(stage.records("doubt")).unwrap();
     let token = planwright::driver::token(&folded).unwrap();

@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "a test binary")]
 
 mod killed;
+mod many;
 mod people;
 mod server;
 mod stage;

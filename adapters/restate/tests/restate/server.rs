@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planwright::driver::Agent;
+use planwright::driver::{Agent, Threads};
 use planwright::journal::Store;
 use planwright_restate::{Report, Worker};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 /// How long anything is waited for.
@@ -41,9 +41,11 @@ pub fn post(address: SocketAddr, path: &str, headers: &str, body: &str) -> std::
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let length = body.len();
+    // A handler without input takes no type of one.
+    let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\n{kind}Content-Length: {length}\r\n\
          Connection: close\r\n{headers}\r\n{body}"
     )?;
     let mut text = String::new();
@@ -59,7 +61,8 @@ pub struct Restate {
     name: String,
     /// Of the node, its admin interface and its ingress.
     ports: [u16; 3],
-    settings: String,
+    /// What else is set, top-level keys first.
+    pub settings: String,
     process: Option<Child>,
 }
 
@@ -72,25 +75,29 @@ impl Drop for Restate {
 impl Restate {
     /// A server by itself, which answers.
     pub fn start() -> Self {
-        let mut restate = Restate::new("one", "default-num-partitions = 2\n");
+        let mut restate = Restate::new("one");
+        restate.settings = "default-num-partitions = 2\n".to_owned();
         restate.spawn();
         restate
     }
 
     /// A server that does not run yet.
-    pub fn new(name: &str, settings: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let (folder, ports) = (TempDir::new().unwrap(), [free_port(), free_port(), free_port()]);
-        Restate { folder, name: name.to_owned(), ports, settings: settings.to_owned(), process: None }
+        Restate { folder, name: name.to_owned(), ports, settings: String::new(), process: None }
     }
 
     /// Starts it, and waits until it answers.
     pub fn spawn(&mut self) {
         self.launch();
-        let admin = self.admin();
-        await_some("the server", || {
-            let up = TcpStream::connect(admin).is_ok() && TcpStream::connect(self.ingress()).is_ok();
-            up.then_some(())
-        });
+        self.await_start();
+    }
+
+    /// Waits until it answers.
+    pub fn await_start(&self) {
+        for address in [self.admin(), self.ingress()] {
+            await_some("the server", || TcpStream::connect(address).ok());
+        }
     }
 
     /// Starts it.
@@ -126,8 +133,8 @@ impl Restate {
         }
     }
 
-    pub fn node(&self) -> String {
-        format!("http://127.0.0.1:{}/", self.ports[0])
+    pub fn node(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.ports[0]))
     }
 
     pub fn admin(&self) -> SocketAddr {
@@ -136,11 +143,6 @@ impl Restate {
 
     pub fn ingress(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.ports[2]))
-    }
-
-    /// What it wrote of its troubles.
-    pub fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
     /// Tells it where workers are.
@@ -173,14 +175,6 @@ impl Restate {
     pub fn answer(&self, thread: &str, token: &str, answer: &impl Serialize) -> Report {
         report(self.call(thread, "answer", &json!({"token": token, "answer": answer})))
     }
-
-    /// What the server says of its own tables.
-    pub fn query(&self, sql: &str) -> Value {
-        let body = json!({"query": sql}).to_string();
-        let (status, body) = post(self.admin(), "/query", "Accept: application/json\r\n", &body).unwrap();
-        assert_eq!(status, 200, "{body}");
-        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
-    }
 }
 
 /// The report of a handler that ended well.
@@ -190,14 +184,11 @@ pub fn report((status, body): Reply) -> Report {
 }
 
 /// A worker in this process, until it is dropped.
-pub struct Serving {
-    pub address: SocketAddr,
-    runtime: Option<tokio::runtime::Runtime>,
-}
+pub struct Serving(Option<tokio::runtime::Runtime>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        let _ = self.runtime.take().map(tokio::runtime::Runtime::shutdown_background);
+        let _ = self.0.take().map(tokio::runtime::Runtime::shutdown_background);
     }
 }
 
@@ -206,7 +197,7 @@ pub fn serve(restate: &Restate, agent: Agent, store: Arc<dyn Store>) -> Serving 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
-    runtime.spawn(Worker::new(agent, store).serve(listener, std::future::pending::<()>()));
+    runtime.spawn(Worker::new(agent, Threads::new(store)).serve(listener, std::future::pending::<()>()));
     restate.register(address);
-    Serving { address, runtime: Some(runtime) }
+    Serving(Some(runtime))
 }
