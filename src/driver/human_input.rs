@@ -15,10 +15,11 @@ use super::run::{Stopped, Waiting};
 use crate::contract::canonical;
 use crate::journal::{Folded, Ledger, Record, ResolvedAs, find_question, fold, render_awaited};
 use crate::machine::{
-    Effect, EffectId, EffectKind, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local, outstanding,
+    AllowedCall, Effect, EffectId, EffectKind, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local,
+    outstanding,
 };
 use crate::ports::Question;
-use crate::prompt::{Request, RequestBody, human_digest, subject};
+use crate::prompt::{Request, RequestBody, calls, human_digest, subject};
 use crate::spec::CompiledSpec;
 
 /// How often one question is put again because the answer was refused.
@@ -112,7 +113,7 @@ impl<'a> Drive<'a> {
             if self.has_expired(state, effect) {
                 return Ok(Event::Expired { effect });
             }
-            let event = environment.redactor.clean(Event::HumanAnswered { effect, answer });
+            let event = environment.redactor.clean(answered(self.compiled, state, effect, answer));
             match admit(self.compiled, state, &event) {
                 Ok(()) => return Ok(event),
                 Err(refusal) => refused = Some(refusal.to_string()),
@@ -145,7 +146,7 @@ impl<'a> Drive<'a> {
             return Err(Stopped::Expired { question });
         }
         let environment = &self.agent.environment;
-        let event = environment.redactor.clean(Event::HumanAnswered { effect, answer });
+        let event = environment.redactor.clean(answered(self.compiled, state, effect, answer));
         if let Err(refusal) = admit(self.compiled, state, &event) {
             return Err(Stopped::Refused { question, refusal: refusal.to_string() });
         }
@@ -190,6 +191,18 @@ impl<'a> Drive<'a> {
             }
         })
     }
+}
+
+/// The event of an answer. A yes to several calls names them all, so that the journal says what was allowed.
+fn answered(compiled: &CompiledSpec, state: &State, effect: EffectId, answer: HumanAnswer) -> Event {
+    let shown = calls(compiled, state, effect).len() as u32;
+    let answer = match answer {
+        HumanAnswer::Approve if shown > 1 => {
+            HumanAnswer::ApproveCalls { calls: (1..=shown).map(AllowedCall::AsShown).collect() }
+        }
+        answer => answer,
+    };
+    Event::HumanAnswered { effect, answer }
 }
 
 /// The record that says of a write in doubt that it is unknown whether it happened.

@@ -1,12 +1,14 @@
 //! Admit: whether an event fits a state, decided before anything moves; and the checks of what a person
 //! writes in the place of steps or of an input.
 
+use serde_json::Value;
 use thiserror::Error;
 
 use super::awaits::{awaited_here, local};
+use super::batch::asked_calls;
 use super::run::leaves_room;
 use super::state::{State, StepRun, Task};
-use super::vocabulary::{EffectId, EffectKind, Event, HumanAnswer, Refusal};
+use super::vocabulary::{AllowedCall, EffectId, EffectKind, Event, HumanAnswer, Refusal};
 use crate::contract::{Before, ContractError, Links, Plan, PlanStep};
 use crate::spec::{CompiledSpec, Horizon};
 
@@ -40,26 +42,28 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
     let effect = awaited_here(compiled, state, id.kind).ok_or(Refusal::NotAwaited(id))?;
     match event {
         _ if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(id)),
-        Event::HumanAnswered { answer, .. } => check_answer(compiled, &state.task, answer, id),
+        Event::HumanAnswered { answer, .. } => check_answer(compiled, state, answer, id),
         _ => Ok(()),
     }
 }
 
 fn check_answer(
     compiled: &CompiledSpec,
-    task: &Task,
+    state: &State,
     answer: &HumanAnswer,
     effect: EffectId,
 ) -> Result<(), Refusal> {
+    let task = &*state.task;
     let expected = match (effect.kind, answer) {
         (EffectKind::ApprovePlan { .. } | EffectKind::Human { .. }, HumanAnswer::Edit { steps }) => {
             return check_edit(compiled, task, effect.kind, steps)
                 .map_err(|error| Refusal::BadEdit(Box::new(error)));
         }
         (EffectKind::ApproveCall { step, .. }, HumanAnswer::EditInput { input }) => {
-            let tool = task.planned(step).map_or("", |planned| &planned.tool);
-            let checked = compiled.plan().check_input(tool, input);
-            return checked.map_err(|error| Refusal::BadInput(Box::new(error)));
+            return check_input(compiled, task, step, input);
+        }
+        (EffectKind::ApproveCall { .. }, HumanAnswer::ApproveCalls { calls }) => {
+            return check_calls(compiled, state, calls);
         }
         (EffectKind::Pick { step, .. }, HumanAnswer::Respond { text }) => {
             let offered = task.choices(compiled, step);
@@ -69,18 +73,36 @@ fn check_answer(
         }
         (EffectKind::Pick { .. }, HumanAnswer::Reject { .. }) => return Ok(()),
         (EffectKind::Pick { .. }, _) => "`respond` or `reject`",
-        (EffectKind::ApprovePlan { .. }, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. }) => {
-            "`approve`, `reject` or `edit`"
-        }
+        (
+            EffectKind::ApprovePlan { .. },
+            HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. } | HumanAnswer::ApproveCalls { .. },
+        ) => "`approve`, `reject` or `edit`",
         (EffectKind::ApproveCall { .. }, HumanAnswer::Edit { .. }) => {
             "`approve`, `reject`, `edit_input` or `respond`"
         }
-        (EffectKind::Human { .. }, HumanAnswer::EditInput { .. }) => {
+        (EffectKind::Human { .. }, HumanAnswer::EditInput { .. } | HumanAnswer::ApproveCalls { .. }) => {
             "`respond`, `approve`, `reject` or `edit`"
         }
         _ => return Ok(()),
     };
     Err(Refusal::WrongAnswer { effect, answer: answer.kind(), expected })
+}
+
+/// Checks which of the calls that a person was asked about they allow.
+fn check_calls(compiled: &CompiledSpec, state: &State, calls: &[AllowedCall]) -> Result<(), Refusal> {
+    let asked = asked_calls(compiled, state);
+    let are_named = calls.iter().all(|call| (1..=asked.len()).contains(&(call.position() as usize)));
+    if !are_named || calls.is_empty() || !calls.is_sorted_by(|one, other| one.position() < other.position()) {
+        return Err(Refusal::BadPositions { most: asked.len() });
+    }
+    let mut edited = calls.iter().filter_map(|call| Some((call.position(), call.input()?)));
+    edited.try_for_each(|(at, input)| check_input(compiled, &state.task, asked[at as usize - 1], input))
+}
+
+fn check_input(compiled: &CompiledSpec, task: &Task, step: u32, input: &Value) -> Result<(), Refusal> {
+    let tool = task.planned(step).map_or("", |planned| &planned.tool);
+    let checked = compiled.plan().check_input(tool, input);
+    checked.map_err(|error| Refusal::BadInput(Box::new(error)))
 }
 
 /// Checks the steps with which a person answers a question like a planner's.

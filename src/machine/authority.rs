@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::awaits::nested_spec;
 use super::run::{Run, happens_once};
-use super::state::{ExecuteStage, Granted, Phase, State, StepFailure, StepRun, Task};
+use super::state::{ExecuteStage, Granted, Phase, Progress, State, StepFailure, StepRun, Task};
 use super::vocabulary::{Denial, EffectKind, GrantedBy, Steps, TraceLine};
 use crate::contract::{LabelledPart, PlanStep, ReadPlan, ToolEffect};
 use crate::spec::{CompiledSpec, Containment, OnUnauthorised};
@@ -44,7 +44,7 @@ pub(super) fn may_pick(compiled: &CompiledSpec, task: &Task, step: u32) -> bool 
 }
 
 /// Whether a step may start now: the one place where authority is asked for.
-fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
+pub(super) fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Permission {
     let Some(planned) = task.planned(step).filter(|planned| is_guarded(compiled, planned)) else {
         return Permission::Run;
     };
@@ -190,6 +190,7 @@ pub(crate) fn void_approvals(compiled: &CompiledSpec, state: &mut State) {
     }
     let task = &mut *state.task;
     task.authority.void_approvals();
+    task.progress.iter_mut().for_each(Progress::void_approvals);
     let called = task.progress.iter().flat_map(|progress| progress.slots()).find(|(at, planned, run)| {
         let allowed = matches!(task.authority.used(*at as u32), Some(GrantedBy::Approval(_)));
         **run == (StepRun::Running { attempt: 1 }) && allowed && !happens_once(planned, compiled)

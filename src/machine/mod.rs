@@ -66,6 +66,7 @@
 mod admit;
 mod authority;
 mod awaits;
+mod batch;
 pub mod explore;
 mod hierarchy;
 mod phase;
@@ -85,14 +86,15 @@ pub use run::Step;
 #[doc(hidden)]
 pub use state::{Decided, Finding, PlanView};
 pub use state::{Input, Speaker, State, StepRecord, Turn};
+pub use vocabulary::{
+    AllowedCall, Counters, Denial, Effect, EffectId, ErrorCode, Event, FailureClass, GrantedBy, HumanAnswer,
+    ModelFailure, ModelReply, PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
+};
 #[doc(hidden)]
 pub use vocabulary::{Concern, EffectKind};
-pub use vocabulary::{
-    Counters, Denial, Effect, EffectId, ErrorCode, Event, FailureClass, GrantedBy, HumanAnswer, ModelFailure,
-    ModelReply, PhaseName, Refusal, RunError, ToolOutcome, TraceLine, Usage,
-};
 
 pub(crate) use authority::void_approvals;
+pub(crate) use batch::asked_calls;
 pub(crate) use route::{Exit, Move};
 pub(crate) use state::{Draft, Feedback, MOST_COUNTED, Phase, Progress, StepRun, Task, explored, known_by};
 pub(crate) use vocabulary::{Path, Place, WriteReason};

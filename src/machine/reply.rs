@@ -45,6 +45,11 @@ pub(super) struct No {
 }
 
 impl No {
+    /// The no to those of several calls that a person did not allow, by position: no word of it is a model's.
+    pub fn to_calls(positions: &[String]) -> Self {
+        No { reason: format!("not allowed: call {}", positions.join(", ")), expired: false }
+    }
+
     /// How the run ends by it, if the policy says that it does.
     pub fn ends_the_run(&self, policy: &Policy) -> Option<ErrorCode> {
         match (self.expired && policy.on_expiry == OnExpiry::Stop, policy.on_rejection) {

@@ -17,8 +17,8 @@ mod trace_context;
 
 #[doc(hidden)]
 pub use payload::Work;
-pub use question::choices;
 pub(crate) use question::subject;
+pub use question::{calls, choices};
 #[doc(hidden)]
 pub use request::role_frame;
 pub use request::{Request, RequestBody};

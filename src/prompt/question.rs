@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::contract::{Label, LabelledPart, PlanStep, canonical, first_chars, sanitize};
-use crate::machine::{Effect, EffectId, EffectKind, State, local};
+use crate::machine::{Effect, EffectId, EffectKind, State, asked_calls, local};
 use crate::spec::CompiledSpec;
 
 /// How much of a step is shown in a plan, in characters.
@@ -28,7 +28,7 @@ pub(super) fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value
 pub(super) fn question(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     let text = match id.kind {
         EffectKind::ApprovePlan { .. } => plan_question(state)?,
-        EffectKind::ApproveCall { step, .. } => call_question(compiled, state, step)?,
+        EffectKind::ApproveCall { .. } => calls_question(compiled, state)?,
         EffectKind::Pick { step, .. } => pick_question(compiled, state, step)?,
         _ => step_question(state, id)?.to_owned(),
     };
@@ -61,10 +61,10 @@ pub(crate) fn subject(compiled: &CompiledSpec, state: &State, effect: Effect) ->
             let steps = task.progress.as_ref()?.plan.steps.get(task.first_step()..)?;
             serde_json::to_string(steps).ok()
         }
-        EffectKind::ApproveCall { step, .. } => {
-            let (tool, input) = tool_call(here.state, step)?;
-            Some(format!("{tool} {}", canonical(&input)))
-        }
+        EffectKind::ApproveCall { .. } => match &*calls_of(here.compiled, here.state) {
+            [(tool, input)] => Some(format!("{tool} {}", canonical(input))),
+            calls => Some(canonical(&json!(calls))),
+        },
         EffectKind::Pick { step, .. } => {
             let (planned, choices) = (here.state.task.planned(step)?, choices(compiled, state, id));
             Some(format!("{} {}", planned.tool, canonical(&json!([planned.input, choices]))))
@@ -79,6 +79,18 @@ pub fn choices(compiled: &CompiledSpec, state: &State, effect: EffectId) -> Vec<
     let Some(here) = local(compiled, state, effect) else { return Vec::new() };
     let EffectKind::Pick { step, .. } = here.id.kind else { return Vec::new() };
     here.state.task.choices(here.compiled, step).into_iter().map(|choice| choice.text).collect()
+}
+
+/// The calls that a person is asked to approve together, in the order of the question: each tool with its input. None
+/// where they are asked something else.
+pub fn calls(compiled: &CompiledSpec, state: &State, effect: EffectId) -> Vec<(String, Value)> {
+    local(compiled, state, effect).map(|here| calls_of(here.compiled, here.state)).unwrap_or_default()
+}
+
+fn calls_of(compiled: &CompiledSpec, state: &State) -> Vec<(String, Value)> {
+    let steps = asked_calls(compiled, state).into_iter();
+    let calls = steps.filter_map(|step| tool_call(state, step));
+    calls.map(|(tool, input)| (tool.to_owned(), input.into_owned())).collect()
 }
 
 fn step_question(state: &State, id: EffectId) -> Option<&str> {
@@ -116,26 +128,43 @@ fn step_line(at: usize, step: &PlanStep) -> String {
     if detail.is_empty() { line } else { line + ": " + &detail }
 }
 
-/// The call, with the very input that is sent, and where the parts of it come from that the plan does not hold.
-fn call_question(compiled: &CompiledSpec, state: &State, step: u32) -> Option<String> {
-    let (tool, input) = tool_call(state, step)?;
-    let input = shorten(&input_text(&input), INPUT_CHARS);
-    let korean = state.task.input.is_korean();
-    let call = match korean {
-        true => format!("이 호출을 승인해주세요: {tool}\n입력: {input}"),
-        false => format!("Please approve this call: {tool}\ninput: {input}"),
+/// The calls, each with the very input that is sent, and where the parts of it come from. Of a single one only what the
+/// plan does not hold is told.
+fn calls_question(compiled: &CompiledSpec, state: &State) -> Option<String> {
+    let (steps, korean) = (asked_calls(compiled, state), state.task.input.is_korean());
+    let (one, several) = match korean {
+        true => ("이 호출을 승인해주세요:", "이 호출들을 승인해주세요:"),
+        false => ("Please approve this call:", "Please approve these calls:"),
     };
+    if let [step] = steps[..] {
+        return Some(format!("{one} {}", call_text(compiled, state, step, false)?));
+    }
+    let calls = steps
+        .iter()
+        .zip(1..)
+        .map(|(step, position)| Some(format!("\n{position}. {}", call_text(compiled, state, *step, true)?)));
+    Some(several.to_owned() + &calls.collect::<Option<String>>()?)
+}
+
+fn call_text(compiled: &CompiledSpec, state: &State, step: u32, whole: bool) -> Option<String> {
+    let (tool, input) = tool_call(state, step)?;
+    let korean = state.task.input.is_korean();
+    let mut text = format!("{tool}\n{}: ", if korean { "입력" } else { "input" });
+    text += &shorten(&input_text(&input), INPUT_CHARS);
     let parts = state.task.label_parts(compiled, step);
-    let line = |part: &LabelledPart| {
+    for part in if whole { LabelledPart::of_whole(&input, parts) } else { parts } {
         let place = if part.place.is_empty() { "*" } else { &part.place };
         let chosen = who_chose(part.label, korean);
-        one_line(&match (part.written_after(), korean) {
+        let line = one_line(&match (part.written_after(), korean) {
             (Some(read), false) => format!("{place}: written by a model after reading {read}"),
             (Some(read), true) => format!("{place}: 모델이 {read} 내용을 읽고 작성함"),
+            (None, false) if whole && part.origin == "plan" => format!("{place}: in the plan"),
+            (None, true) if whole && part.origin == "plan" => format!("{place}: 계획에 있음"),
             (None, _) => format!("{place}: {} ({chosen})", part.origin),
-        })
-    };
-    Some(parts.iter().fold(call, |text, part| format!("{text}\n- {}", line(part))))
+        });
+        text += &format!("\n- {line}");
+    }
+    Some(text)
 }
 
 /// The call that lacks one value, where that is to stand, and the values that fit.

@@ -1,6 +1,8 @@
 //! People on the command line: a run that waits says so, and `resume` answers it.
 
-use crate::cli_support::{ASKED, Home, Said, approving_journal, in_doubt_journal, waiting_journal};
+use crate::cli_support::{
+    ASKED, Home, Said, approving_journal, calls_journal, in_doubt_journal, waiting_journal,
+};
 use planwright::spec::Approval;
 use serde_json::Value;
 
@@ -69,6 +71,25 @@ fn edit_is_read_from_a_file_and_refused_where_no_plan_may_say_it() {
     let steps = r#"[{"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "답"}]"#;
     home.write("steps.json", steps);
     answers(&home, &["--edit", "steps.json"], 0).prints(&["42"]);
+}
+
+#[test]
+fn several_calls_are_asked_about_together_and_some_of_them_allowed() {
+    let home = Home::new();
+    calls_journal(&home.path("run.jsonl"));
+    home.check(&["resume", "--offline", "run.jsonl"], 5).complains(&[
+        "1. calc",
+        "12/4+9",
+        "2. calc",
+        "7*5",
+        "--approve-calls 1,2",
+    ]);
+    answers(&home, &["--approve-calls", "3"], 5).complains(&["expected positions from 1 to 2"]);
+    home.check(&["resume", "--offline", "--approve-calls", "one", "run.jsonl"], 2)
+        .complains(&["--approve-calls: expected positions such as 1,3"]);
+    let edited = answers(&home, &["--approve-calls", r#"[{"position": 2, "input": "6*7"}]"#], 0);
+    edited.prints(&["42"]);
+    assert!(!edited.stdout.contains("12"), "{}", edited.stdout);
 }
 
 #[test]

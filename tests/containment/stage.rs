@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use planwright::contract::{Source, ToolContract};
 use planwright::driver::Clock;
-use planwright::machine::HumanAnswer;
+use planwright::machine::{AllowedCall, HumanAnswer};
 use planwright::ports::{Human, Question, Tool, ToolCall, ToolError, ToolOutput};
 use serde_json::Value;
 
@@ -190,14 +190,31 @@ impl Human for Person {
                 meant.filter(offered).map_or_else(|| HumanAnswer::reject("none"), HumanAnswer::respond),
             );
         }
-        let asked = question.text.strip_prefix("Please approve this call: ").expect(question.text);
-        let (tool, rest) = asked.split_once("\ninput: ").expect(asked);
-        // Below the input stands where its parts come from.
-        let input = rest.split('\n').next().expect("a line");
-        let call = (tool.to_owned(), serde_json::from_str(input).expect(input));
-        let is_wanted = judge(world, &now).0.iter().any(|wanted| fits(world, &wanted.call, &call));
-        Some(if is_wanted { HumanAnswer::Approve } else { HumanAnswer::reject("I did not ask for that") })
+        let several = question.text.strip_prefix("Please approve these calls:");
+        let asked = several.or_else(|| question.text.strip_prefix("Please approve this call:"));
+        // Below the input of a call stands where its parts come from.
+        let lines: Vec<&str> = asked.expect(question.text).lines().collect();
+        let shown = lines.windows(2).filter_map(|pair| {
+            let (tool, input) = (pair[0], pair[1].strip_prefix("input: ")?);
+            let tool = tool.rsplit(' ').next().expect(tool);
+            Some((tool.to_owned(), serde_json::from_str(input).expect(input)))
+        });
+        let mut open = judge(world, &now).0;
+        let wanted: Vec<bool> = shown.map(|call| take_wanted(world, &mut open, &call)).collect();
+        let calls = wanted.iter().zip(1..).filter(|(wanted, _)| **wanted);
+        let calls: Vec<AllowedCall> = calls.map(|(_, position)| AllowedCall::AsShown(position)).collect();
+        Some(match (calls.len(), several) {
+            (0, _) => HumanAnswer::reject("I did not ask for that"),
+            (_, None) => HumanAnswer::Approve,
+            _ => HumanAnswer::ApproveCalls { calls },
+        })
     }
+}
+
+/// Whether a call is among those that are wanted, which it is once.
+fn take_wanted(world: &World, open: &mut Vec<Wanted>, call: &Call) -> bool {
+    let found = open.iter().position(|wanted| fits(world, &wanted.call, call));
+    found.map(|at| open.remove(at)).is_some()
 }
 
 /// A clock that waits for nothing.

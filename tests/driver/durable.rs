@@ -284,6 +284,44 @@ fn fork_has_no_approvals() {
 }
 
 #[test]
+fn calls_that_were_allowed_together_are_made_once_wherever_the_journal_ends() {
+    let mut spec = spec("plan-then-execute");
+    spec.policy.approval = Approval::RISKY;
+    spec.tools.iter_mut().find(|tool| tool.name == "store").expect("stage has it").needs_approval = true;
+    let replies = [plan(&[("store", "하나"), ("find", "서울"), ("store", "둘")]), answer("끝")];
+    let (first, _, calls) = agent(spec.clone(), &replies);
+    let (threads, thread) = (threads(), id("묶음"));
+    let token = threads.at(&thread).ask(&first, "?").unwrap().waiting().expect("a question").token.clone();
+    let run = threads.at(&thread).token(&token).answer(&first, HumanAnswer::Approve).unwrap();
+    assert_eq!(run.answer(), Some("끝"));
+    assert_eq!(calls.names(), ["store:하나", "find:서울", "store:둘"], "one question");
+    let whole = threads.store().records(&thread, 0).unwrap();
+    let asked = |it: &Record| matches!(it, Record::Answered { event: Event::HumanAnswered { .. }, .. });
+    let (asked, made) = (whole.iter().position(asked).unwrap(), |records: &[Record]| {
+        let made = |it: &&Record| matches!(it, Record::Answered { event: Event::ToolReturned { .. }, .. });
+        records.iter().filter(made).count()
+    });
+    for end in asked..whole.len() {
+        let (threads, (agent, _, calls)) = (self::threads(), agent(spec.clone(), &[answer("끝")]));
+        let lease = threads.store().claim(&thread, Claim::New).unwrap();
+        threads.store().append(&lease, 0, 0, whole[..end].to_vec(), None).unwrap();
+        threads.store().release(lease).unwrap();
+        let run = match end == asked {
+            true => threads.at(&thread).token(&token).answer(&agent, HumanAnswer::Approve),
+            false => threads.at(&thread).resume(&agent),
+        };
+        assert_eq!(run.unwrap().answer(), Some("끝"), "{end}");
+        assert_eq!(calls.count() + made(&whole[..end]), 3, "{end}");
+    }
+    let fork = id("갈래");
+    let cut = (asked..whole.len()).find(|end| made(&whole[..*end]) == 1).unwrap() as u64;
+    threads.fork(&thread, None, Some(cut), &fork).unwrap();
+    let (agent, _, calls) = agent(spec, &[answer("끝")]);
+    let run = threads.at(&fork).resume(&agent).unwrap();
+    assert_eq!((run.is_waiting(), calls.names()), (true, vec!["find:서울".to_owned()]), "a fork has no yes");
+}
+
+#[test]
 fn run_in_doubt_can_be_stopped() {
     let (threads, thread) = doubtful();
     let (agent, _, calls) = agent(spec("plan-then-execute"), &[]);

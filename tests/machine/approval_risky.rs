@@ -57,16 +57,6 @@ fn what_is_allowed_may_run_beside_others_from_then_on() {
 }
 
 #[test]
-fn calls_that_need_it_are_asked_about_one_by_one() {
-    let mut told = Told::run(risky(PARALLEL), [plan("send a; send b")]);
-    assert_eq!(told.waits(), ["permit.1.1"]);
-    assert_eq!(told.tell([approve()]).waits(), ["step.1.1.1"]);
-    assert_eq!(told.tell([found("A")]).waits(), ["permit.1.2"]);
-    told.ends([approve(), found("B"), text("답")], "답");
-    assert_eq!(told.results(), ["step_1: completed: A", "step_2: completed: B"]);
-}
-
-#[test]
 fn nobody_is_asked_about_other_tools_or_under_another_policy() {
     assert_eq!(Told::run(risky(""), [plan("calc 1")]).waits(), ["step.1.1.1"]);
     assert_eq!(Told::run(with_risky(spec(""), "send"), [plan("send a")]).waits(), ["step.1.1.1"]);

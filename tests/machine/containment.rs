@@ -187,7 +187,7 @@ fn a_call_that_is_refused_or_rejected_is_left_out_with_what_rests_on_it() {
 fn people_are_asked_about_so_many_calls_and_what_is_beyond_is_refused() {
     let limited = |policy: &str| standard(&format!("{policy}\n[limits]\nmax_questions = 1"));
     let risky = with_risky(limited("approval = 'risky'"), "send");
-    let mut told = Told::run(risky, [plan("send a; send b; calc 1"), reject("")]);
+    let mut told = Told::run(risky, [plan("send a; send b; calc 1"), approve(), found("A")]);
     assert_eq!(told.waits(), ["step.1.3.1"]);
     assert!(told.results()[1].starts_with("step_2: failed: ERROR: question_limit: "), "{:?}", told.results());
     told.ends([found("1"), text("답")], "답");

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::promise::{
-    PARALLEL, Say, Told, approve, broken, checked, edit_input, found, plan, spec, text, verdict,
+    PARALLEL, Say, Told, allow, approve, broken, checked, edit_input, found, plan, spec, text, verdict,
 };
 
 /// Mails that anyone wrote, a write with a target and a content, a read that leaves for where its argument says.
@@ -65,6 +65,23 @@ fn says(value: Value) -> Say {
 fn asked(policy: &str) -> Told {
     let input = json!({"to": "bob@x.org", "body": hole("string", json!([lunch()]))});
     Told::run(filling(policy), [steps("mail", input), inbox()])
+}
+
+#[test]
+fn a_model_writes_what_later_calls_lack_before_a_person_is_asked_about_all_of_them() {
+    let to =
+        |to: &str| json!({"tool": "mail", "input": {"to": to, "body": hole("string", json!([lunch()]))}});
+    let steps = plan(json!([{"id": "m", "tool": "mails", "input": "all"}, to("bob@x.org"), to("ann@x.org")]));
+    let mut told = Told::run(filling(""), [steps, inbox(), says(json!("At noon."))]);
+    assert_eq!(told.waits(), ["fill.1.3.1.1"]);
+    told.tell([says(json!("At 12."))]);
+    assert_eq!(told.waits(), ["permit.1.2"]);
+    let lines = ["2. mail", "input: {\"body\":\"At 12.\",\"to\":\"ann@x.org\"}", "- /to: in the plan"];
+    assert!(
+        told.question()
+            .contains(&lines.join("\n").replace("input", "입력").replace("in the plan", "계획에 있음"))
+    );
+    told.ends([allow(&[1, 2]), found("sent"), found("sent"), text("답")], "답");
 }
 
 #[test]

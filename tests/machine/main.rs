@@ -33,6 +33,7 @@ mod allocations;
 mod approval_expiry;
 mod approval_plan;
 mod approval_risky;
+mod batches;
 mod broken_machines;
 mod channel;
 mod contained_values;

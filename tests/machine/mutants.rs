@@ -5,7 +5,7 @@
 //! says what such a machine would have done. Where one is, it was broken by hand once, and the test was seen to fail.
 
 #[rustfmt::skip]
-const MUTANTS: [(u32, &str, &str, &str, &str); 41] = [
+const MUTANTS: [(u32, &str, &str, &str, &str); 45] = [
     (1, "a write starts without a look", "", "machine/broken_machines/authority.rs", "a write starts without a look"),
     (2, "authority is looked at and not taken", "", "machine/broken_machines/authority.rs", "a write takes no authority"),
     (3, "a tainted draft grants", "", "machine/broken_machines/authority.rs", "a tainted plan grants"),
@@ -35,7 +35,7 @@ const MUTANTS: [(u32, &str, &str, &str, &str); 41] = [
     (27, "a value that a model wrote fits no type", "Filling::parse in contract/replies.rs", "machine/holes.rs", "a_value_that_does_not_fit_its_type_is_asked_for_again_and_then_the_step_has_failed"),
     (28, "a refusal quotes what it refuses", "", "machine/broken_machines/authority.rs", "a refusal quotes"),
     (29, "`strict` is taken for `standard`", "", "machine/broken_machines/authority.rs", "strict is taken for standard"),
-    (30, "a token is good for another question", "", "driver/durable.rs", "answer_is_void_for_every_other_question"),
+    (30, "a token of several calls is over the first alone", "", "machine/batches.rs", "a_token_is_over_every_call_in_its_order"),
     (31, "the label of an output ignores those of the call", "Reference::label in references/label.rs", "machine/expressions.rs", "a_label_is_the_worst_that_went_into_a_value"),
     (32, "an old name given to another step keeps its authority", "put_digests in state/authority.rs", "machine/contained_values.rs", "a_name_in_a_reference_that_is_given_to_another_step_has_no_authority"),
     (33, "of several that come first one is taken", "Order::first in references/select.rs", "machine/expressions.rs", "an_expression_is_exactly_one_value_or_none"),
@@ -47,6 +47,10 @@ const MUTANTS: [(u32, &str, &str, &str, &str); 41] = [
     (39, "an order among those that a literal names locates one", "Reference::label in references/label.rs", "machine/expressions.rs", "a_label_is_the_worst_that_went_into_a_value"),
     (40, "a value that does not look as declared is taken", "check_type in references/evaluate.rs", "machine/expressions.rs", "an_expression_is_exactly_one_value_or_none"),
     (41, "a stored call is not compared with its digest", "", "cli/damage.rs", "write_that_the_plan_and_the_results_do_not_give_is_named"),
+    (42, "a token is good for another question", "", "driver/durable.rs", "answer_is_void_for_every_other_question"),
+    (43, "a yes to one of several calls is a yes to all", "", "machine/broken_machines/authority.rs", "a yes to one call is a yes to all"),
+    (44, "a call that was allowed beside others is made with another input", "", "machine/broken_machines/authority.rs", "a call of several is made with another input"),
+    (45, "an approval is good for a call that was not shown, or for the next plan", "", "machine/broken_machines/authority.rs", "a yes is left for another call"),
 ];
 
 #[test]

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use planwright::contract::{Label, LabelledPart, ToolEffect};
+use planwright::contract::{LabelledPart, ToolEffect};
 use planwright::journal::{JournalError, Record, RunStatus, fold};
 use planwright::machine::{
     Denial, EffectId, Event, GrantedBy, State, ToolOutcome, TraceLine, awaited, local, start, transition,
@@ -161,7 +161,8 @@ impl Explanation {
                     Containment::Off => "containment is off".to_owned(),
                     _ => format!("a {} call needs no authority", explained.does),
                 });
-                explained.arguments = arguments(&input, here.state.label_parts(here.compiled, step));
+                let parts = here.state.label_parts(here.compiled, step);
+                explained.arguments = LabelledPart::of_whole(&input, parts);
                 explained.input = Some(input);
             }
             _ => {}
@@ -202,24 +203,4 @@ impl Explanation {
             }
         }
     }
-}
-
-/// Who chose each part of an input: what no step before gave is as the plan has it.
-fn arguments(input: &Value, parts: Vec<LabelledPart>) -> Vec<LabelledPart> {
-    let fields = input.as_object().filter(|fields| !fields.is_empty());
-    let places: Vec<String> = match fields {
-        Some(fields) => {
-            fields.keys().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
-        }
-        None => vec![String::new()],
-    };
-    let covers = |part: &LabelledPart, place: &str| {
-        part.place.is_empty() || part.place == place || part.place.starts_with(&format!("{place}/"))
-    };
-    let literal = places.into_iter().filter(|place| !parts.iter().any(|part| covers(part, place)));
-    let literal =
-        literal.map(|place| LabelledPart { place, label: Label::Literal, origin: "plan".to_owned() });
-    let mut all: Vec<LabelledPart> = literal.collect();
-    all.extend(parts);
-    all
 }

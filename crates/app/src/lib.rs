@@ -37,7 +37,7 @@ pub use error::{Class, Error, Result, read_text};
 pub use explain::{ExplainedEffect, Explanation, Refused};
 pub use mcp_file::{McpFile, McpListing};
 pub use overrides::Overrides;
-pub use pending::{Pending, RunLocation};
+pub use pending::{Pending, RunLocation, parse_calls};
 pub use planwright_mcp::end_connections;
 pub use provider::Provider;
 pub use report::{RunInfo, drift_json, ended_run, last_state, result_text};

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::{Class, Error};
 use crate::steps::results_text;
@@ -11,8 +12,8 @@ use crate::store::{StoredThread, flag, shell_word};
 use planwright::driver::{Stopped, Waiting, open_question, token};
 use planwright::journal::system::now_ms;
 use planwright::journal::{FileJournal, Folded, RunStatus, fold};
-use planwright::machine::{EffectId, EffectKind, awaited, local};
-use planwright::prompt::{Request, RequestBody, choices};
+use planwright::machine::{AllowedCall, EffectId, EffectKind, awaited, local};
+use planwright::prompt::{Request, RequestBody, calls, choices};
 
 /// What a run waits for: the answer to a question, or a word on a write in doubt.
 #[derive(Clone, Debug, Serialize)]
@@ -30,24 +31,29 @@ pub struct Pending {
     /// Whether it is over: the run goes on without an answer.
     pub expired: bool,
     question: Option<String>,
+    /// The calls that are asked about together, if they are several, in the order of their positions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ShownCall>,
     /// The values of which one is to be picked: the answer in words is one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// What was found by then.
     #[serde(skip)]
     pub results: String,
-    pub(crate) in_doubt: Option<DoubtedCall>,
+    pub(crate) in_doubt: Option<ShownCall>,
     /// The commands that answer or resolve it, the usual one first. What has expired cannot be answered; the run
     /// goes on.
     pub commands: Vec<String>,
 }
 
-/// A call that may or may not have happened.
+/// A call as it is shown: one that a person is asked about, or that may or may not have happened.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub(crate) struct DoubtedCall {
+pub struct ShownCall {
+    /// The tool.
     pub tool: String,
-    input: String,
+    /// Its input: a text, or JSON.
+    pub input: String,
 }
 
 impl Pending {
@@ -58,7 +64,7 @@ impl Pending {
         let (effect, flags) = if let Some((effect, _)) = folded.doubts().next() {
             let request = Request::of(compiled, state, awaited(compiled, state, effect)?)?;
             let RequestBody::Tool { tool, input, .. } = request.body else { return None };
-            in_doubt = Some(DoubtedCall { tool: tool.into_owned(), input: input.to_string() });
+            in_doubt = Some(ShownCall { tool: tool.into_owned(), input: input.to_string() });
             (effect, &["--happened OUTPUT", "--did-not-happen", "--stop REASON"][..])
         } else {
             let RunStatus::Waiting { since: asked, .. } = RunStatus::of(folded) else { return None };
@@ -70,6 +76,14 @@ impl Pending {
             (open.effect, answer_flags(open.effect))
         };
         let choices = choices(compiled, state, effect);
+        let shown = |(tool, input): (String, Value)| {
+            let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            ShownCall { tool, input }
+        };
+        let calls = calls(compiled, state, effect);
+        let several = calls.len() > 1;
+        let calls = calls.into_iter().filter(|_| several).map(shown).collect();
+        let flags = if several { CALLS_FLAGS } else { flags };
         let results = results_text(state, effect);
         let (token, expired) = (token(folded)?, expires.is_some_and(|end| now_ms() >= end));
         let answers = if in_doubt.is_some() { "resolve" } else { "answer" };
@@ -86,6 +100,7 @@ impl Pending {
             expires,
             expired,
             question,
+            calls,
             choices,
             results,
             in_doubt,
@@ -100,7 +115,7 @@ impl Pending {
 
     /// The question or the doubt, for people.
     pub fn text(&self) -> String {
-        let doubt = |DoubtedCall { tool, input }: &DoubtedCall| {
+        let doubt = |ShownCall { tool, input }: &ShownCall| {
             format!("in doubt: {tool} {input} was asked to change something, and no answer was recorded")
         };
         self.question.clone().or(self.in_doubt.as_ref().map(doubt)).unwrap_or_default()
@@ -110,6 +125,24 @@ impl Pending {
     pub fn command_lines(&self) -> String {
         self.commands.join("\n        ")
     }
+}
+
+/// The flags that answer a question about several calls.
+const CALLS_FLAGS: &[&str] = &["--approve", "--approve-calls 1,2", "--reject REASON"];
+
+/// Parses which of several calls a person allows: positions between commas, or a JSON list that may hold objects with a
+/// `position` and another `input`.
+///
+/// # Errors
+/// What was expected.
+pub fn parse_calls(text: &str) -> std::result::Result<Vec<AllowedCall>, String> {
+    let list = match text.trim() {
+        list if list.starts_with('[') => list.to_owned(),
+        positions => format!("[{positions}]"),
+    };
+    serde_json::from_str(&list).map_err(|_| {
+        "expected positions such as 1,3, or a JSON list such as [1, {\"position\": 3, \"input\": \"a text\"}]".to_owned()
+    })
 }
 
 /// The flags that answer what a person is asked, the usual one first.

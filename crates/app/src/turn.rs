@@ -13,7 +13,7 @@ use planwright::driver::Redactor;
 use planwright::journal::{
     Fixture, Folded, Record, ResolvedAs, RunStatus, StoreError, ThreadId, Unknown, fold,
 };
-use planwright::machine::{EffectId, Event, HumanAnswer, ToolOutcome, awaited, transition};
+use planwright::machine::{AllowedCall, EffectId, Event, HumanAnswer, ToolOutcome, awaited, transition};
 use planwright::ports::Secret;
 use planwright::prompt::{Request, RequestBody};
 
@@ -291,6 +291,13 @@ fn event_text(event: &Event) -> String {
 pub fn answer_line(answer: &HumanAnswer) -> String {
     match answer {
         HumanAnswer::Approve => "approved".to_owned(),
+        HumanAnswer::ApproveCalls { calls } => {
+            let shown = |call: &AllowedCall| match call.input() {
+                None => call.position().to_string(),
+                Some(input) => format!("{} with another input: {input}", call.position()),
+            };
+            format!("approved {}", calls.iter().map(shown).collect::<Vec<_>>().join(", "))
+        }
         HumanAnswer::EditInput { input } => {
             let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
             format!("approved with another input: {input}")

@@ -388,6 +388,9 @@ pub struct AnswerArgs {
     /// Say yes to a call, with this input instead: a JSON value
     #[arg(long, value_name = "FILE", group = "answer")]
     pub edit_input: Option<PathBuf>,
+    /// Say yes to these of several calls: positions such as 1,3, or a JSON list such as [1, {"position": 3, "input": …}]
+    #[arg(long, value_name = "CALLS", group = "answer")]
+    pub approve_calls: Option<String>,
     /// Say no to it, and why; the agent's policy says what follows
     #[arg(long, value_name = "REASON", group = "answer")]
     pub reject: Option<String>,

@@ -15,7 +15,7 @@ use planwright::contract::EditedSteps;
 use planwright::driver::Resolution;
 use planwright::machine::{EffectKind, HumanAnswer};
 use planwright::ports::{Human, Question};
-use planwright_app::{Class, Error, Pending, Result, RunLocation, read_text, results_text};
+use planwright_app::{Class, Error, Pending, Result, RunLocation, parse_calls, read_text, results_text};
 
 /// How often a line that says nothing is asked again before the run is left waiting.
 const MOST_UNREAD: u32 = 5;
@@ -83,7 +83,10 @@ fn show_refusal(problem: &str, style: Style) {
 fn prompt_for(asked: EffectKind) -> String {
     let choices = match asked {
         EffectKind::ApprovePlan { .. } => "yes, reject: REASON or edit: STEPS",
-        EffectKind::ApproveCall { .. } => "yes, reject: REASON, edit: INPUT, or the answer itself",
+        EffectKind::ApproveCall { .. } => {
+            "yes, yes: 1,3 of several, reject: REASON, edit: INPUT, or the answer itself"
+        }
+        EffectKind::Pick { .. } => "one of the values; reject: REASON says no",
         _ => "reject: REASON says no",
     };
     format!("answer ({choices})> ")
@@ -133,7 +136,12 @@ pub fn confirm_token(pending: &Pending, location: RunLocation<'_>, style: Style)
 
 impl AnswerArgs {
     pub fn answer(&self) -> Result<Option<HumanAnswer>> {
-        let AnswerArgs { respond, approve, edit_input, reject, edit, .. } = self;
+        let AnswerArgs { respond, approve, approve_calls, edit_input, reject, edit, .. } = self;
+        if let Some(text) = approve_calls {
+            let calls = parse_calls(text)
+                .map_err(|problem| Error::unusable(format!("--approve-calls: {problem}")))?;
+            return Ok(Some(HumanAnswer::ApproveCalls { calls }));
+        }
         if let Some(path) = edit_input {
             let input = read_json("--edit-input: ", path, "a JSON value", Some("such as \"a text\""))?;
             return Ok(Some(HumanAnswer::EditInput { input }));
@@ -176,7 +184,7 @@ pub fn read_json<T: DeserializeOwned>(
 }
 
 /// Parses a line that answers a person's question. For a step, `reject: REASON` is a no and everything else an
-/// answer. For a plan or a call, `yes` approves, `edit: JSON` approves with other steps or another input, `no` and
+/// answer. For a plan or a call, `yes` approves, `yes: 1,3` some of several calls, `edit: JSON` approves with other steps or another input, `no` and
 /// `reject: REASON` say no; any other line is an answer in the place of the call.
 pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String> {
     if let Some(reason) = argument_of("reject", line) {
@@ -185,6 +193,9 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
     let is_plan = matches!(asked, EffectKind::ApprovePlan { .. });
     if !is_plan && !matches!(asked, EffectKind::ApproveCall { .. }) {
         return Ok(HumanAnswer::respond(line));
+    }
+    if let Some(text) = argument_of("yes", line).filter(|text| !text.is_empty() && !is_plan) {
+        return parse_calls(text).map(|calls| HumanAnswer::ApproveCalls { calls });
     }
     let word = line.trim_end_matches(['.', '!']).to_lowercase();
     match (word.as_str(), argument_of("edit", line)) {

@@ -24,7 +24,8 @@ const TITLES = {
 // known: the `steps` of a plan, or the `input` of a call. `onDone` is called once the service has taken an answer.
 export function personPanel(thread, open, about, onDone) {
   const kind = kindOf(open);
-  const title = h("h2", { id: newId("asked"), tabindex: -1 }, TITLES[kind]);
+  const asks = open.calls?.length ? "Allow these calls?" : TITLES[kind];
+  const title = h("h2", { id: newId("asked"), tabindex: -1 }, asks);
   const ways = open.expired ? expired(thread, open, onDone) : forms(kind, thread, open, about, onDone);
   const waits = h(
     "p",
@@ -151,9 +152,19 @@ function forms(kind, thread, open, about, onDone) {
     text: callInput(open.question ?? "", about?.input),
     send: (input) => respond({ edit_input: input }),
   };
+  const approveCalls = {
+    name: "Approve some",
+    label: "Their positions; an object with position and input calls one with another input",
+    button: "Approve these",
+    isJson: true,
+    text: escaped(pretty((open.calls ?? []).map((_, at) => at + 1))),
+    send: (calls) => respond({ approve_calls: calls }),
+  };
   const ways = {
     plan: [approve, reject, edit],
-    call: [approve, reject, editInput, { ...answer, name: "Answer instead" }],
+    call: open.calls?.length
+      ? [{ ...approve, name: "Approve all" }, approveCalls, reject]
+      : [approve, reject, editInput, { ...answer, name: "Answer instead" }],
     pick: [
       ...(open.choices ?? []).map((value) => ({
         name: escaped(value),

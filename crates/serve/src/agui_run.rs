@@ -296,6 +296,10 @@ fn interrupt(open: &Pending) -> Value {
         EffectKind::ApprovePlan { .. } => {
             ("approve_plan", "boolean", json!({"approve": yes, "reject": text, "edit": {"type": "array"}}))
         }
+        EffectKind::ApproveCall { .. } if !open.calls.is_empty() => {
+            let calls = json!({"type": "array", "items": {"type": ["integer", "object"]}});
+            ("approve_call", "boolean", json!({"approve": yes, "reject": text, "approve_calls": calls}))
+        }
         EffectKind::ApproveCall { .. } => {
             let input = json!({"type": ["string", "object"]});
             ("approve_call", "boolean", json!({"approve": yes, "reject": text, "edit_input": input}))

@@ -108,7 +108,7 @@ pub(crate) async fn reply(
     Ok(stream(caller, &thread, from, items))
 }
 
-/// What a person says. One of `response`, `approve`, `reject`, `edit` and `edit_input`.
+/// What a person says. One of `response`, `approve`, `approve_calls`, `reject`, `edit` and `edit_input`.
 #[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HitlRequest {
@@ -122,6 +122,9 @@ pub(crate) struct HitlRequest {
     /// Yes to a plan or a call.
     #[serde(default)]
     approve: bool,
+    /// Yes to these of several calls: their positions, or objects with `position` and another `input`.
+    #[serde(default)]
+    approve_calls: Option<Value>,
     /// No, and why.
     #[serde(default)]
     reject: Option<String>,
@@ -147,7 +150,12 @@ impl HitlRequest {
         let steps = steps.transpose().map_err(|error| {
             Problem::new(Kind::Input, format!("$.edit: expected a list of plan steps: {error}"))
         })?;
+        let calls = self.approve_calls.take().map(serde_json::from_value);
+        let calls = calls.transpose().map_err(|error| {
+            Problem::new(Kind::Input, format!("$.approve_calls: expected a list of positions: {error}"))
+        })?;
         let said = [
+            calls.map(|calls| HumanAnswer::ApproveCalls { calls }),
             self.response.take().map(HumanAnswer::respond),
             self.approve.then_some(HumanAnswer::Approve),
             self.reject.take().map(HumanAnswer::reject),
@@ -159,7 +167,8 @@ impl HitlRequest {
             (Some(answer), None) => Ok(answer),
             (first, _) => {
                 let found = if first.is_some() { "more than one" } else { "none" };
-                let expected = "$: expected one of response, approve, reject, edit and edit_input";
+                let expected =
+                    "$: expected one of response, approve, approve_calls, reject, edit and edit_input";
                 Err(Problem::new(Kind::Input, format!("{expected}, found {found}")))
             }
         }

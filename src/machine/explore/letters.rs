@@ -9,8 +9,8 @@ use super::replies::replies;
 use super::sample::{CANARY, sample};
 use crate::contract::{FINAL_ANSWER, FinalStep, HITL, PlanStep, Trust};
 use crate::machine::{
-    Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
-    ToolOutcome, Usage, local, outstanding,
+    AllowedCall, Effect, EffectId, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply,
+    State, ToolOutcome, Usage, asked_calls, local, outstanding,
 };
 use crate::spec::CompiledSpec;
 
@@ -132,8 +132,26 @@ fn human_answers(
                 let fits = tool.is_some_and(|tool| compiled.plan().check_value(&tool.name, &input).is_ok());
                 answers.push((name, HumanAnswer::EditInput { input }, fits));
             }
+            let calls = asked_calls(compiled, state);
+            let last = calls.len() as u32;
+            let tool = calls.last().and_then(|step| compiled.tool(&state.task.planned(*step)?.tool));
+            let input = sample(tool.map_or(&Value::Null, |tool| &tool.input));
+            let fits = tool.is_some_and(|tool| compiled.plan().check_value(&tool.name, &input).is_ok());
+            let shown = AllowedCall::AsShown;
+            answers.push(("allowed one more", allow([shown(last + 1)]), false));
+            if last > 1 {
+                answers.push(("allowed none", allow([]), false));
+                answers.push(("allowed all", allow((1..=last).map(shown)), true));
+                answers.push(("allowed the first", allow([shown(1)]), true));
+                answers.push(("allowed the last", allow([shown(last)]), true));
+                let edited = AllowedCall::Edited { position: last, input };
+                answers.push(("edited the last", allow([shown(1), edited]), fits));
+            }
         }
-        _ => answers.push(("edited the input", HumanAnswer::EditInput { input: "x".into() }, false)),
+        _ => {
+            answers.push(("edited the input", HumanAnswer::EditInput { input: "x".into() }, false));
+            answers.push(("allowed a call", allow([AllowedCall::AsShown(1)]), false));
+        }
     }
     if is_plan {
         let steps = state.task.drafted().map(|(_, planned, _)| planned.clone()).collect();
@@ -148,6 +166,10 @@ fn human_answers(
         answers.push(("edited to another question", edit(&[HITL; 99]), false));
     }
     answers
+}
+
+fn allow(calls: impl IntoIterator<Item = AllowedCall>) -> HumanAnswer {
+    HumanAnswer::ApproveCalls { calls: calls.into_iter().collect() }
 }
 
 /// Events that answer nothing outstanding: late, repeated, foreign, of the wrong kind.

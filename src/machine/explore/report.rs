@@ -191,7 +191,7 @@ fn inside(line: &TraceLine) -> Option<Taken> {
         TraceLine::Decision { decision, .. } => executing(&format!("decision {}", decision.action)),
         TraceLine::Human { about, answer, .. } => {
             let answered = match (answer, about) {
-                (HumanAnswer::Approve, _) => "approved",
+                (HumanAnswer::Approve | HumanAnswer::ApproveCalls { .. }, _) => "approved",
                 (HumanAnswer::Respond { .. }, Concern::Call) => "answered in the place of",
                 (HumanAnswer::Respond { .. }, _) => "responded",
                 (HumanAnswer::Reject { .. }, _) => "rejected",

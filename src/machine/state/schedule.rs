@@ -43,7 +43,8 @@ impl Progress {
         }
         Arc::make_mut(&mut self.plan).steps.truncate(kept);
         self.steps.truncate(kept);
-        let Schedule { links, twins, missing, people, filled, .. } = &mut self.schedule;
+        let Schedule { links, twins, missing, people, filled, approved, .. } = &mut self.schedule;
+        approved.clear();
         filled.retain(|step, _| (*step as usize) < kept);
         links.needs.truncate(kept);
         links.dependents.truncate(kept);
@@ -63,8 +64,7 @@ impl Progress {
 
     /// Records for a call that was read for no step that it is not made, and why.
     pub(crate) fn refuse_call(&mut self, step: usize, error: &ContractError) {
-        self.schedule.ready.remove(&(step as u32));
-        self.finish(step as u32, StepRun::failed(StepFailure::new(REFUSED_CALL, error), 0));
+        self.leave_out(step as u32, StepRun::failed(StepFailure::new(REFUSED_CALL, error), 0));
     }
 
     /// Leaves out every step that has not begun, but for the one that only ends the plan.
@@ -79,8 +79,7 @@ impl Progress {
             if self.steps[step] == StepRun::Pending
                 && let Some(run) = result(&self.plan.steps[step])
             {
-                self.schedule.ready.remove(&(step as u32));
-                self.finish(step as u32, run);
+                self.leave_out(step as u32, run);
             }
         }
     }
@@ -169,6 +168,7 @@ impl Progress {
         let Some(slot) = self.steps.get_mut(step as usize) else { return };
         *slot = run;
         self.schedule.people.remove(&step);
+        self.schedule.approved.remove(&step);
         let Some(dependents) = self.schedule.links.dependents.get(step as usize) else { return };
         for &dependent in dependents {
             let Some(missing) = self.schedule.missing.get_mut(dependent as usize) else { continue };
@@ -197,6 +197,17 @@ impl Progress {
         self.schedule.running = self.schedule.running.saturating_sub(1);
         self.schedule.alone = false;
         self.finish(step, run);
+    }
+
+    /// Records what became of a step that has not begun.
+    pub(crate) fn leave_out(&mut self, step: u32, run: StepRun) {
+        self.schedule.ready.remove(&step);
+        self.finish(step, run);
+    }
+
+    /// Takes back what people have allowed and has not started: they are asked anew.
+    pub(crate) fn void_approvals(&mut self) {
+        self.schedule.people.extend(std::mem::take(&mut self.schedule.approved).into_keys());
     }
 
     /// Puts another input in the place of a step's own. What was to repeat its call repeats nothing now.

@@ -154,6 +154,7 @@ impl Progress {
             && links.references.iter().all(|(step, named)| within(step) && named.values().all(|at| at < step))
             && schedule.ready.iter().all(pending)
             && schedule.people.iter().all(within)
+            && schedule.approved.keys().all(pending)
             && schedule.filled.keys().all(within)
             && self.steps.iter().all(possible)
             && schedule.running as usize == self.steps.iter().filter(|run| run.is_running()).count()
@@ -193,6 +194,9 @@ pub struct Schedule {
     pub(crate) ready: BTreeSet<u32>,
     /// Steps about which a person is still to be asked: no step behind one starts before.
     pub(crate) people: BTreeSet<u32>,
+    /// Steps whose calls a person has allowed and that have not started, each with the step whose question that was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) approved: BTreeMap<u32, u32>,
     /// How many steps run, waiting ones included.
     pub(crate) running: u32,
     pub(crate) alone: bool,

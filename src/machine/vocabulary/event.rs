@@ -259,6 +259,11 @@ pub enum ToolOutcome {
 pub enum HumanAnswer {
     /// Yes: the plan is carried out, or the tool called, exactly as it was shown.
     Approve,
+    /// Yes to these of several calls that are asked about together. The others are a no.
+    ApproveCalls {
+        /// Which, in the order of the question.
+        calls: Vec<AllowedCall>,
+    },
     /// An answer in words, which later steps are shown. It takes the place of a call that is asked about.
     Respond {
         /// What they said.
@@ -281,6 +286,38 @@ pub enum HumanAnswer {
     },
 }
 
+/// One of several calls that a person was asked about and allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum AllowedCall {
+    /// The call at this position of the question, from 1, as it was shown.
+    AsShown(u32),
+    /// The call at this position with another input, which passes the same checks as a planner's.
+    Edited {
+        /// The position, from 1.
+        position: u32,
+        /// What the tool is to be called with.
+        input: Value,
+    },
+}
+
+impl AllowedCall {
+    /// The position of the call in the question, from 1.
+    pub fn position(&self) -> u32 {
+        match self {
+            AllowedCall::AsShown(position) | AllowedCall::Edited { position, .. } => *position,
+        }
+    }
+
+    /// What the tool is to be called with, if that is something else than was shown.
+    pub fn input(&self) -> Option<&Value> {
+        match self {
+            AllowedCall::AsShown(_) => None,
+            AllowedCall::Edited { input, .. } => Some(input),
+        }
+    }
+}
+
 impl HumanAnswer {
     /// An answer in words.
     pub fn respond(text: impl Into<String>) -> Self {
@@ -296,6 +333,7 @@ impl HumanAnswer {
     pub fn kind(&self) -> &'static str {
         match self {
             HumanAnswer::Approve => "approve",
+            HumanAnswer::ApproveCalls { .. } => "approve_calls",
             HumanAnswer::Respond { .. } => "respond",
             HumanAnswer::Reject { .. } => "reject",
             HumanAnswer::Edit { .. } => "edit",

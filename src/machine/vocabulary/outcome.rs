@@ -195,6 +195,12 @@ pub enum Refusal {
     /// The steps that a person wrote do not pass the checks of a plan. The question stands.
     #[error("the edited steps do not fit: {0}")]
     BadEdit(Box<ContractError>),
+    /// The calls that a person allowed are not among those that they were asked about. The question stands.
+    #[error("expected positions from 1 to {most}, ascending and each once")]
+    BadPositions {
+        /// How many calls they were asked about.
+        most: usize,
+    },
     /// What a person picked is not among what they were offered. The question stands.
     #[error("expected one of {}, found another value", offered.join(", "))]
     BadPick {

@@ -1,6 +1,6 @@
 //! What a person answers is taken once, and for what it names.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Service;
 use crate::cli_support::Home;
@@ -20,7 +20,7 @@ fn approval_names_what_it_approves_and_an_answer_is_taken_once() {
     for (body, says) in [
         (
             json!({"thread_id": "송금"}),
-            "expected one of response, approve, reject, edit and edit_input, found none",
+            "expected one of response, approve, approve_calls, reject, edit and edit_input, found none",
         ),
         (json!({"thread_id": "송금", "approve": true, "reject": "x"}), "found more than one"),
         (
@@ -38,6 +38,25 @@ fn approval_names_what_it_approves_and_an_answer_is_taken_once() {
     let done = service.post("/hitl/resume", &approve, 200);
     assert_eq!(done["status"], "completed", "{done}");
     service.refuses(("POST", "/hitl/resume", &approve), 409, "answer-does-not-fit", "answered before");
+}
+
+#[test]
+fn several_calls_are_shown_with_their_inputs_and_allowed_by_position() {
+    let home = Home::new();
+    crate::cli_support::store::wants_calls(&home, "t");
+    let service = Service::start(&home, &["--offline"]);
+    let open = service.get("/threads/t", 200)["turns"][0]["open"].clone();
+    let calls = json!([{"tool": "calc", "input": "12/4+9"}, {"tool": "calc", "input": "7*5"}]);
+    assert_eq!(open["calls"], calls, "{open}");
+    let said = |calls: Value| json!({"thread_id": "t", "approve_calls": calls, "token": open["token"]});
+    let expected = "$.approve_calls: expected a list of positions";
+    service.refuses(("POST", "/hitl/resume", &said(json!(["a"]))), 422, "wrong-input", expected);
+    let none = said(json!([3]));
+    service.refuses(("POST", "/hitl/resume", &none), 409, "answer-does-not-fit", "positions from 1 to 2");
+    let done = service.post("/hitl/resume", &said(json!([1, {"position": 2, "input": "6*7"}])), 200);
+    assert_eq!(done["status"], "completed", "{done}");
+    let results = service.get("/plan/t", 200)["plan"].to_string();
+    assert!(results.contains("12") && results.contains("42"), "{results}");
 }
 
 /// Also where the call that it set going is in doubt.

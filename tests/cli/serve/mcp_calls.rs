@@ -6,7 +6,7 @@ use super::Service;
 use super::keys::make_key;
 use super::mcp::{Host, message, poll, post, text};
 use crate::cli_support::Home;
-use crate::cli_support::store::{is_in_doubt, token, waits, wants_approval};
+use crate::cli_support::store::{is_in_doubt, token, waits, wants_approval, wants_calls};
 use crate::support::{Answer, Server};
 use crate::world::PLAN;
 
@@ -177,6 +177,26 @@ fn answer_that_is_wrong_says_so_with_the_question_and_its_token() {
         assert!(told["isError"] == true && text(&told).contains(wrong), "{told}");
         assert!(!text(&told).contains("line 1"), "{told}");
     }
+}
+
+#[test]
+fn form_about_several_calls_takes_the_positions_of_those_that_are_allowed() {
+    let home = Home::new();
+    wants_calls(&home, "t");
+    let mut host = Host::start(&home, &["--offline"], json!({"elicitation": {}}));
+    let ask = json!({"question": "?", "thread_id": "t"});
+    let said = json!({"decision": "approve", "calls": "2"});
+    let (form, done) = host.call_with_form(ask, json!({"action": "accept", "content": said}));
+    assert!(form["message"].as_str().unwrap().contains("2. calc"), "{form}");
+    assert_eq!(done["structuredContent"]["status"], "completed", "{done}");
+    assert!(text(&done).contains("35"), "{done}");
+    drop(host);
+    wants_calls(&home, "edited");
+    let mut host = Host::start(&home, &["--offline"], json!({}));
+    let calls = json!([{"position": 1, "input": "6*7"}]);
+    let token = token(&home, "edited");
+    let done = host.call("answer", json!({"thread_id": "edited", "token": token, "approve_calls": calls}));
+    assert!(text(&done).contains("42"), "{done}");
 }
 
 #[test]

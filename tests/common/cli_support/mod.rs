@@ -255,6 +255,11 @@ pub fn approving_journal(path: &Path, approval: Approval) {
     plan_then_wait(path, approval, "");
 }
 
+/// A journal of a run that waits for a person's word on two calls at once.
+pub fn calls_journal(path: &Path) {
+    plan_then_wait(path, Approval::RISKY, r#"{"tool": "calc", "input": "7*5"},"#);
+}
+
 /// What a person is asked in [`waiting_journal`].
 pub const ASKED: &str = "보고서를 보낼까요?";
 

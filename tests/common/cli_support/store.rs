@@ -7,7 +7,7 @@ use planwright::spec::Approval;
 use planwright_sqlite::SqliteStore;
 use serde_json::Value;
 
-use super::{Home, approving_journal, in_doubt_journal, waiting_journal};
+use super::{Home, approving_journal, calls_journal, in_doubt_journal, waiting_journal};
 
 /// The store of a home.
 pub fn store(home: &Home) -> SqliteStore {
@@ -54,6 +54,11 @@ pub fn waits(home: &Home, thread: &str) {
 pub fn wants_approval(home: &Home, thread: &str) {
     let approval = Approval { plan: true, ..Approval::default() };
     keep_made(home, thread, |path| approving_journal(path, approval));
+}
+
+/// Keeps a thread that waits for a person's word on two calls at once.
+pub fn wants_calls(home: &Home, thread: &str) {
+    keep_made(home, thread, calls_journal);
 }
 
 /// Keeps a thread of which a write is in doubt.

@@ -5,7 +5,7 @@ mod told;
 
 use planwright::contract::{ArgumentRole, HITL, PlanStep, ToolContract, ToolEffect, Trust};
 use planwright::machine::{
-    EffectId, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome,
+    AllowedCall, EffectId, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome,
 };
 use planwright::spec::{CompiledSpec, Role, Spec, SpecError, SubAgent};
 use serde_json::{Map, Value, json};
@@ -250,6 +250,16 @@ pub fn approve() -> Say {
 
 pub fn edit_input(input: Value) -> Say {
     Say::Human(HumanAnswer::EditInput { input })
+}
+
+/// Yes to these of several calls, by position.
+pub fn allow(positions: &[u32]) -> Say {
+    allow_calls(positions.iter().map(|position| AllowedCall::AsShown(*position)))
+}
+
+/// Yes to these of several calls, as they were shown or with another input.
+pub fn allow_calls(calls: impl IntoIterator<Item = AllowedCall>) -> Say {
+    Say::Human(HumanAnswer::ApproveCalls { calls: calls.into_iter().collect() })
 }
 
 pub fn edit(edited: impl Into<Steps>) -> Say {

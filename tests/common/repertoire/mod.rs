@@ -3,7 +3,8 @@
 
 use planwright::contract::{FinalStep, HITL, IntentForm, ToolContract, Validate};
 use planwright::machine::{
-    Effect, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State, ToolOutcome, local,
+    AllowedCall, Effect, EffectKind, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, State,
+    ToolOutcome, local,
 };
 use planwright::spec::{CompiledSpec, Planner, RoleName, Write};
 use serde_json::{Value, json};
@@ -244,6 +245,9 @@ pub fn person(state: &State, asked: EffectKind, answer: &Answer) -> HumanAnswer 
         (EffectKind::ApprovePlan { .. }, Answer::Good(n)) if n % 3 == 0 => planned(),
         (EffectKind::ApproveCall { .. }, Answer::Good(n)) if n % 3 == 0 => {
             HumanAnswer::EditInput { input: json!(format!("고친 물음 {n}")) }
+        }
+        (EffectKind::ApproveCall { .. }, Answer::Good(n)) if n % 3 == 1 => {
+            HumanAnswer::ApproveCalls { calls: vec![AllowedCall::AsShown(1)] }
         }
         (EffectKind::Human { .. }, Answer::Good(_)) => HumanAnswer::respond("네"),
         _ => HumanAnswer::Approve,

@@ -2,11 +2,11 @@
 //! give authority where none may, or let a refusal quote what it refuses.
 
 use planwright::machine::explore::Machine;
-use planwright::machine::{Event, HumanAnswer, State, Step, transition};
+use planwright::machine::{AllowedCall, Event, HumanAnswer, State, Step, transition};
 use planwright::spec::{CompiledSpec, Containment, Spec};
 use serde_json::{Value, json};
 
-use super::kinds::{Broken, all_are_caught, bent, bent_by, kind, ruled};
+use super::kinds::{Broken, all_are_caught, bent, bent_by, kind, misunderstands, ruled};
 use crate::promise::{altered, spec, team_with, with_agents, with_risky};
 
 /// Untrusted reads and writes, with a replan after a failed step.
@@ -156,6 +156,48 @@ fn an_approval_that_is_good_twice_or_for_another_call_is_caught() {
     all_are_caught(vec![
         kind("an approval is good twice", "containment", risky(), bent_by(twice)),
         kind("an approval is good for another call", "people", risky(), bent_by(another)),
+    ]);
+}
+
+#[test]
+fn a_yes_to_several_calls_that_is_good_for_more_is_caught() {
+    let risky = || with_risky(guarded("containment = 'standard'\napproval = 'risky'"), "send");
+    let first = || vec![AllowedCall::AsShown(1)];
+    let all = move |answer| match answer {
+        HumanAnswer::ApproveCalls { calls } if calls == first() => {
+            HumanAnswer::ApproveCalls { calls: [1, 2].map(AllowedCall::AsShown).to_vec() }
+        }
+        other => other,
+    };
+    let unedited = |answer| match answer {
+        HumanAnswer::ApproveCalls { calls } => HumanAnswer::ApproveCalls {
+            calls: calls.iter().map(|call| AllowedCall::AsShown(call.position())).collect(),
+        },
+        other => other,
+    };
+    let sends_other = |_: &State, event: &Event, step: &mut Step| {
+        if let Event::HumanAnswered { answer: HumanAnswer::ApproveCalls { .. }, .. } = event {
+            step.state = altered(&step.state, |state| {
+                let last = state.pointer_mut("/task/progress/plan/steps/1");
+                let send = last.filter(|step| step["tool"] == "send");
+                send.into_iter().for_each(|step| step["input"] = json!("everything"));
+            });
+        }
+    };
+    let outlives = |_: &State, event: &Event, step: &mut Step| {
+        let waits = |at: usize| step.state.current_steps().nth(at).map_or("", |step| step.status);
+        if matches!(event, Event::ModelReplied { .. }) && (waits(0), waits(1)) == ("waiting_human", "pending")
+        {
+            step.state = altered(&step.state, |state| {
+                state["task"]["progress"]["schedule"]["approved"] = json!({"1": 0});
+            });
+        }
+    };
+    all_are_caught(vec![
+        kind("a yes to one call is a yes to all", "people", risky(), misunderstands(all)),
+        kind("an edit of one of several calls is dropped", "people", risky(), misunderstands(unedited)),
+        kind("a call of several is made with another input", "people", risky(), bent_by(sends_other)),
+        kind("a yes is left for another call", "people", risky(), bent_by(outlives)),
     ]);
 }
 

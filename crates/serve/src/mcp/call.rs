@@ -37,8 +37,18 @@ pub(super) struct ThreadTask {
 pub(super) const CANCELLED: &str = "the client has cancelled the call";
 
 /// What the tool `answer` takes one of.
-const ANSWERS: [&str; 9] =
-    ["response", "approve", "reject", "edit", "edit_input", "happened", "did_not_happen", "stop", "resume"];
+const ANSWERS: [&str; 10] = [
+    "response",
+    "approve",
+    "approve_calls",
+    "reject",
+    "edit",
+    "edit_input",
+    "happened",
+    "did_not_happen",
+    "stop",
+    "resume",
+];
 
 /// What asks an agent.
 #[derive(Deserialize)]

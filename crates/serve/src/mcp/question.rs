@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::problem::{Kind, Problem, Result};
 use planwright::machine::EffectKind;
-use planwright_app::Pending;
+use planwright_app::{Pending, parse_calls};
 
 /// The name of the form among those that a result may ask for.
 const FORM: &str = "answer";
@@ -29,6 +29,9 @@ pub(super) struct Question {
     /// The values of which one is picked.
     #[serde(skip)]
     choices: Vec<String>,
+    /// How many calls are asked about together.
+    #[serde(skip)]
+    calls: usize,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -47,6 +50,7 @@ pub(super) fn answers_to(open: &Pending) -> &'static [&'static str] {
     match open.effect.kind {
         _ if open.is_doubt() => &["happened", "did_not_happen", "stop"],
         EffectKind::ApprovePlan { .. } => &["approve", "reject", "edit"],
+        EffectKind::ApproveCall { .. } if !open.calls.is_empty() => &["approve", "approve_calls", "reject"],
         EffectKind::ApproveCall { .. } => &["approve", "reject", "edit_input", "response"],
         EffectKind::Pick { .. } => &["response", "reject"],
         _ => &["response", "reject", "edit"],
@@ -65,8 +69,8 @@ impl Question {
         let found = found.map_or_else(String::new, |results| format!("{results}\n\n"));
         let message = format!("{found}{}", open.text());
         let (thread_id, token) = (thread.to_owned(), open.token.clone());
-        let choices = open.choices.clone();
-        Question { thread_id, token, tool: String::new(), form, message, choices }
+        let (choices, calls) = (open.choices.clone(), open.calls.len());
+        Question { thread_id, token, tool: String::new(), form, message, choices, calls }
     }
 
     /// The question, and how the tool `answer` answers it. Without `answers` the tool is not there.
@@ -93,9 +97,18 @@ impl Question {
                 let choices: Vec<&str> = self.choices.iter().map(String::as_str).collect();
                 form.required_enum_schema("response", one_of(&choices))
             }
-            Form::Approval => form
-                .required_enum_schema("decision", one_of(&["approve", "reject"]))
-                .property("reason", text("Why, where it is rejected")),
+            Form::Approval => {
+                let form = form
+                    .required_enum_schema("decision", one_of(&["approve", "reject"]))
+                    .property("reason", text("Why, where it is rejected"));
+                match self.calls {
+                    0 => form,
+                    _ => form.property(
+                        "calls",
+                        text("Which calls are approved, such as 1,3; all of them if left empty"),
+                    ),
+                }
+            }
             Form::Doubt => form
                 .required_enum_schema("decision", one_of(&["happened", "did_not_happen", "stop"]))
                 .property("text", text("What the call would have returned, or why the run ends")),
@@ -141,7 +154,13 @@ impl Question {
         let reject = |why: &str| json!({"reject": why});
         let answer = match (said.action, self.form, text("decision")) {
             (ElicitationAction::Accept, Form::Words, _) => json!({"response": content["response"]}),
-            (ElicitationAction::Accept, Form::Approval, Some("approve")) => json!({"approve": true}),
+            (ElicitationAction::Accept, Form::Approval, Some("approve")) => match text("calls") {
+                None => json!({"approve": true}),
+                Some(calls) => {
+                    let wrong = |problem| Problem::new(Kind::Input, format!("$.calls: {problem}"));
+                    json!({"approve_calls": parse_calls(calls).map_err(wrong)?})
+                }
+            },
             (ElicitationAction::Accept, Form::Approval, Some("reject")) => {
                 reject(text("reason").unwrap_or("rejected"))
             }

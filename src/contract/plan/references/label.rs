@@ -32,6 +32,24 @@ pub struct LabelledPart {
 const WRITTEN: &str = "$fill ← ";
 
 impl LabelledPart {
+    /// The parts of a whole input, of which these are known: what no step before gave is as the plan has it.
+    pub fn of_whole(input: &Value, parts: Vec<Self>) -> Vec<Self> {
+        let fields = input.as_object().filter(|fields| !fields.is_empty());
+        let places: Vec<String> = match fields {
+            Some(fields) => {
+                fields.keys().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
+            }
+            None => vec![String::new()],
+        };
+        let covers = |part: &LabelledPart, place: &str| {
+            part.place.is_empty() || part.place == place || part.place.starts_with(&format!("{place}/"))
+        };
+        let literal = places.into_iter().filter(|place| !parts.iter().any(|part| covers(part, place)));
+        let literal =
+            literal.map(|place| LabelledPart { place, label: Label::Literal, origin: "plan".to_owned() });
+        literal.chain(parts.iter().cloned()).collect()
+    }
+
     /// What a model had read that wrote the value where the plan left it open; `None` if none did.
     pub fn written_after(&self) -> Option<&str> {
         self.origin.strip_prefix(WRITTEN)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::people::{allowed_calls, had_approval};
 use crate::contract::ToolEffect;
 use crate::machine::authority::find_untrusted;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
@@ -26,7 +27,11 @@ fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> 
     let is_tainted = task.drafts.last().is_some_and(|draft| draft.tainted);
     let writes = tool.effect == ToolEffect::Write;
     let person = person_of(seen.event, id);
-    let asked = matches!(person, Some(EffectKind::ApproveCall { step: of, .. }) if of == step);
+    let before = local(seen.compiled, seen.before, id);
+    let asked = before.is_some_and(|before| {
+        let allowed = || allowed_calls(before.compiled, before.state, seen.event).contains(&step);
+        had_approval(before.state, step) || (person.is_some() && allowed())
+    });
     let containment = now.compiled.policy().containment;
     if asked || !containment.guards(tool) {
         return Ok(());
@@ -41,7 +46,7 @@ fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> 
     }
     check_granted(now, step)?;
     let Some(template) = task.call_template(step) else { return Ok(()) };
-    let before = local(seen.compiled, seen.before, id).map(|before| &*before.state.task);
+    let before = before.map(|before| &*before.state.task);
     let (had, has) = (before.map_or((0, 0), |task| count(task, &template)), count(task, &template));
     // What only reads takes nothing.
     let taken = if writes { had.0 > has.0 } else { had.0 + had.1 > 0 };

@@ -55,8 +55,11 @@ fn check_role(seen: &Seen<'_>) -> Claimed {
         Some(Exit::Rejected) if closed => true,
         Some(Exit::Rejected | Exit::Declined) => match given(seen) {
             Some(hint) => !hint.trim().is_empty(),
-            // That nobody answered is said as well.
-            None => matches!(seen.event, Event::Expired { .. }),
+            // That nobody answered, or what they did not allow of several calls, is said as well.
+            None => matches!(
+                seen.event,
+                Event::Expired { .. } | Event::HumanAnswered { answer: HumanAnswer::ApproveCalls { .. }, .. }
+            ),
         },
         Some(exit) => exit == Exit::StepFailed,
         None => seen.role() == Some(RoleName::Replanner),

@@ -3,8 +3,10 @@
 use crate::contract::PlanStep;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::{ExecuteStage, StepOutput, StepRun};
-use crate::machine::{Effect, EffectKind, ErrorCode, Event, Exit, HumanAnswer, Phase, Progress};
-use crate::spec::{OnExpiry, OnRejection};
+use crate::machine::{
+    AllowedCall, Effect, EffectKind, ErrorCode, Event, Exit, HumanAnswer, Phase, Progress, State, asked_calls,
+};
+use crate::spec::{CompiledSpec, OnExpiry, OnRejection};
 
 pub(super) fn check(seen: &Seen<'_>) -> Claimed {
     check_answer(seen)?;
@@ -48,12 +50,63 @@ fn check_no(seen: &Seen<'_>, asked: EffectKind, expired: bool) -> Claimed {
     ensure(refused, || "the step that a person said no to has not failed".into())
 }
 
-/// The call alone is left out.
+/// The calls alone are left out.
 fn check_skipped(seen: &Seen<'_>, asked: EffectKind) -> Claimed {
-    let step = asked.step().unwrap_or_default();
+    let calls = asked_calls(seen.compiled, seen.before);
+    let steps = if calls.is_empty() { asked.step().into_iter().collect() } else { calls };
+    steps.into_iter().try_for_each(|step| check_left_out(seen, step))
+}
+
+fn check_left_out(seen: &Seen<'_>, step: u32) -> Claimed {
     let called = seen.begun().iter().any(|begun| begun.0 == step);
     let failed = seen.slot(step).is_some_and(|run| run.has_failed() && run.attempts() == 0);
     ensure(failed && !called, || format!("a call that a person said no to is {:?}", seen.slot(step)))
+}
+
+/// Of several calls those that a person named are made or may be, as they were shown or edited, and the others are not.
+fn check_some(seen: &Seen<'_>, calls: &[AllowedCall]) -> Claimed {
+    let asked = asked_calls(seen.compiled, seen.before);
+    if calls.len() < asked.len() && seen.compiled.policy().on_rejection != OnRejection::Skip {
+        let ended = seen.exit().is_some_and(|exit| matches!(exit, Exit::Failed | Exit::Declined));
+        return ensure(ended && seen.begun().is_empty(), || "the run goes on after a person's no".into());
+    }
+    let input = |plan: Option<&Progress>, step| plan.and_then(|plan| Some(plan.input(step)?.into_owned()));
+    for (step, position) in asked.into_iter().zip(1..) {
+        let Some(call) = calls.iter().find(|call| call.position() == position) else {
+            check_left_out(seen, step)?;
+            continue;
+        };
+        let wanted = call.input().cloned().or_else(|| input(seen.before.task.progress.as_ref(), step));
+        ensure(input(seen.plan(), step) == wanted, || {
+            format!("step {step} is not called with what a person allowed")
+        })?;
+        let run = seen.slot(step);
+        let waits = seen.plan().is_some_and(|plan| plan.schedule.approved.contains_key(&step));
+        let stands = matches!(run, Some(StepRun::Completed { made_by: Some(_), .. }));
+        let called = waits || stands || seen.begun().contains(&(step, 1)) || seen.has_ended();
+        ensure(called, || format!("a call that a person said yes to is {run:?}"))?;
+    }
+    Ok(())
+}
+
+/// Whether a person has allowed the call of a step before its turn.
+pub(super) fn had_approval(before: &State, step: u32) -> bool {
+    before.task.progress.as_ref().is_some_and(|progress| progress.schedule.approved.contains_key(&step))
+}
+
+/// The steps whose calls an answer allows, in the run that it is for.
+pub(super) fn allowed_calls(compiled: &CompiledSpec, before: &State, event: &Event) -> Vec<u32> {
+    let Event::HumanAnswered { answer, .. } = event else { return Vec::new() };
+    let mut asked = asked_calls(compiled, before);
+    match answer {
+        HumanAnswer::Approve | HumanAnswer::EditInput { .. } => asked.truncate(1),
+        HumanAnswer::ApproveCalls { calls } => {
+            let named = calls.iter().map(|call| call.position() as usize);
+            asked = named.filter_map(|at| asked.get(at.checked_sub(1)?).copied()).collect();
+        }
+        _ => asked.clear(),
+    }
+    asked
 }
 
 fn check_yes(seen: &Seen<'_>, asked: EffectKind, answer: &HumanAnswer) -> Claimed {
@@ -70,6 +123,9 @@ fn check_yes(seen: &Seen<'_>, asked: EffectKind, answer: &HumanAnswer) -> Claime
         stands || seen.begun().contains(&(step, 1)) || seen.has_ended()
     };
     let begun = old.map_or(0, Progress::begun);
+    if let HumanAnswer::ApproveCalls { calls } = answer {
+        return check_some(seen, calls);
+    }
     let fits = match (asked, answer) {
         (EffectKind::ApprovePlan { .. }, _) if seen.exit() != Some(Exit::Planned) => false,
         (EffectKind::ApprovePlan { .. }, HumanAnswer::Edit { steps: edit }) => {
@@ -118,9 +174,20 @@ fn check_barrier(seen: &Seen<'_>) -> Claimed {
     ensure(!asks || running == 1, || format!("{running} steps run beside a question to a person"))
 }
 
-/// What a person must say yes to has their yes: plans, calls, and the steps behind a step of theirs.
+/// What a person must say yes to has their yes: plans, calls, and the steps behind a step of theirs. A yes to a call is
+/// given to a call that was shown, and taken by that call.
 fn check_approvals(seen: &Seen<'_>) -> Claimed {
     let (policy, Some(plan)) = (seen.compiled.policy(), seen.plan()) else { return Ok(()) };
+    let allowed = match seen.answered() {
+        Some(_) => allowed_calls(seen.compiled, seen.before, seen.event),
+        None => Vec::new(),
+    };
+    let is_allowed = |step: u32| had_approval(seen.before, step) || allowed.contains(&step);
+    let mut waiting = plan.schedule.approved.keys();
+    let stray = waiting.find(|step| !is_allowed(**step) || seen.begun().contains(&(**step, 1)));
+    ensure(stray.is_none(), || {
+        format!("a yes is left for step {stray:?}, and nobody gave it or it was taken")
+    })?;
     let approval = policy.approval;
     if approval.is_never() {
         return Ok(());
@@ -128,10 +195,7 @@ fn check_approvals(seen: &Seen<'_>) -> Claimed {
     let asked = seen.answered().map(|effect| effect.id().kind);
     let yes = matches!(
         seen.event,
-        Event::HumanAnswered {
-            answer: HumanAnswer::Approve | HumanAnswer::Edit { .. } | HumanAnswer::EditInput { .. },
-            ..
-        }
+        Event::HumanAnswered { answer: HumanAnswer::Approve | HumanAnswer::Edit { .. }, .. }
     );
     let runs = plan.plan.steps.iter().skip(seen.first_step()).any(|planned| !planned.is_final());
     let planned = seen.step.moves.iter().any(|taken| taken.exit == Exit::Planned);
@@ -141,8 +205,7 @@ fn check_approvals(seen: &Seen<'_>) -> Claimed {
     let risky = |planned: &PlanStep| seen.compiled.needs_approval(&planned.tool);
     for (step, attempt) in seen.begun() {
         let Some(planned) = plan.plan.steps.get(step as usize) else { continue };
-        let allowed = yes && matches!(asked, Some(EffectKind::ApproveCall { step: of, .. }) if of == step);
-        let fits = !theirs(planned) && (attempt > 1 || allowed || !risky(planned));
+        let fits = !theirs(planned) && (attempt > 1 || is_allowed(step) || !risky(planned));
         ensure(fits, || format!("{} is called without a person's yes", planned.tool))?;
         let open = |run: &StepRun| matches!(run, StepRun::Pending | StepRun::WaitingHuman);
         let mut before = plan.slots().take(step as usize);

@@ -15,22 +15,24 @@
 //! ```
 //!
 //! A step whose input leaves values to a model is asked about before it starts (`hear_value`), one value at a time,
-//! and comes to `advance` again.
+//! and comes to `advance` again. A person is asked about all calls that can be shown at once (`approve.rs`).
 //!
 //! Steps sit in slots. Answers may come in any order; what the run looks like when EXECUTE is left
 //! does not depend on it.
 
+mod approve;
 mod call;
 mod orchestrate;
 
-use self::call::{nested_input, result_without_call};
+use self::call::nested_input;
 use crate::contract::{ContractError, Shortfall};
 use crate::machine::authority::{Permission, may_pick, permit, refuse};
 use crate::machine::awaits::nested_spec;
+use crate::machine::batch::find_unfilled;
 use crate::machine::reply::No;
 use crate::machine::route::Exit;
 use crate::machine::run::{Begin, Run, happens_once, may_write};
-use crate::machine::state::{Asking, ExecuteStage, StepOutput, StepRun};
+use crate::machine::state::{Asking, ExecuteStage, StepOutput, StepRun, result_without_call};
 use crate::machine::vocabulary::{Concern, EffectKind, ErrorCode, Event, HumanAnswer, Place};
 use crate::spec::{Execution, OnStepFailure, Orchestrate};
 
@@ -71,7 +73,10 @@ impl Run<'_> {
                 }
                 return;
             };
-            self.bind_granted(step);
+            let allowed = schedule.approved.get(&step).copied();
+            if allowed.is_none() {
+                self.bind_granted(step);
+            }
             let Some(progress) = &self.task.progress else { return };
             let schedule = &progress.schedule;
             let Some(planned) = progress.plan.steps.get(step as usize) else { return };
@@ -80,8 +85,8 @@ impl Run<'_> {
             let picks =
                 result.as_ref().is_some_and(StepRun::is_ambiguous) && may_pick(compiled, &self.task, step);
             let result = result.filter(|_| !picks);
-            let mut asks = picks || schedule.people.contains(&step);
-            let permission = match result.is_none() && !picks {
+            let mut asks = picks || (allowed.is_none() && schedule.people.contains(&step));
+            let permission = match result.is_none() && !picks && allowed.is_none() {
                 true => permit(compiled, &self.task, step, asks),
                 false => Permission::Run,
             };
@@ -91,17 +96,20 @@ impl Run<'_> {
                 Permission::Run | Permission::Ask => result,
             };
             // One by one, every step runs alone.
-            let fills = result.is_none() && !picks && progress.open_hole(step).is_some();
-            let alone = asks || fills || (width > 1 && may_write(planned, compiled));
+            let fills = match result.is_none() && !picks {
+                true if progress.open_hole(step).is_some() => Some(step),
+                true if asks && !planned.is_hitl() => find_unfilled(compiled, &self.task, step),
+                _ => None,
+            };
+            let alone = asks || fills.is_some() || (width > 1 && may_write(planned, compiled));
             let is_persons = asks && planned.is_hitl();
             let must_wait = alone && schedule.running > 0 && result.is_none();
             let Some(progress) = self.task.progress.as_mut().filter(|_| !must_wait) else { return };
             if let Some(result) = result {
-                progress.schedule.ready.remove(&step);
-                progress.finish(step, result);
+                progress.leave_out(step, result);
                 continue;
             }
-            if fills {
+            if let Some(step) = fills {
                 *stage = ExecuteStage::Filling { step, asking: Asking::first() };
                 return;
             }
@@ -113,7 +121,10 @@ impl Run<'_> {
                 *stage = ExecuteStage::AwaitingPick { step, nth: 1 };
                 return;
             }
-            self.spend_authority(step, asks);
+            self.spend_authority(step, asks || allowed.is_some());
+            if let Some(asked) = allowed {
+                self.take_approval(step, asked);
+            }
             if !asks {
                 self.call(step, 1);
                 continue;
@@ -150,7 +161,7 @@ impl Run<'_> {
             Some(EffectKind::Orchestrate { .. }) if self.hear_decision(stage) => self.advance(stage),
             Some(EffectKind::Fill { step, .. }) => self.hear_value(stage, step),
             Some(EffectKind::Human { step, .. }) => self.hear_about_step(stage, step),
-            Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_call(stage, step),
+            Some(EffectKind::ApproveCall { step, .. }) => self.hear_about_calls(stage, step),
             Some(EffectKind::Pick { step, nth, .. }) => self.hear_pick(stage, step, nth),
             Some(EffectKind::Wait { step, attempt, .. }) => {
                 self.event = None;
@@ -178,8 +189,7 @@ impl Run<'_> {
         match (read, failed) {
             (Some((value, _)), _) => progress.fill(step, value),
             (None, Some(failed)) => {
-                progress.schedule.ready.remove(&step);
-                progress.finish(step, failed.1);
+                progress.leave_out(step, failed.1);
             }
             (None, None) => return,
         }
@@ -206,44 +216,12 @@ impl Run<'_> {
         self.finish_try(stage, step, StepRun::completed(output, 1));
     }
 
-    /// Takes what a person said about a call: yes, their own answer in its place, or a no.
-    fn hear_about_call(&mut self, stage: &mut ExecuteStage, step: u32) {
-        let name = self.task.step_name(step);
-        let answer = match self.hear(&name, Concern::Call) {
-            Some(Ok(answer)) => answer,
-            Some(Err(no)) => return self.reject_call(stage, step, no),
-            None => return,
-        };
-        let Some(progress) = self.task.progress.as_mut() else { return };
-        match answer {
-            HumanAnswer::Respond { text } => {
-                let result = StepRun::completed(StepOutput::Text(text), 0);
-                return self.finish_try(stage, step, result);
-            }
-            HumanAnswer::EditInput { input } => {
-                progress.replace_input(step, input);
-                if let Some(result) = self.task.standing_write(self.compiled, step) {
-                    return self.finish_try(stage, step, result);
-                }
-            }
-            _ => {}
-        }
-        let Some(progress) = self.task.progress.as_mut() else { return };
-        let planned = progress.plan.steps.get(step as usize);
-        let writes = planned.is_some_and(|planned| may_write(planned, self.compiled));
-        progress.schedule.alone = self.compiled.policy().execution.width() > 1 && writes;
-        progress.schedule.people.remove(&step);
-        self.note_approval(step, EffectKind::ApproveCall { draft: self.task.draft, step });
-        self.call(step, 1);
-        self.advance(stage);
-    }
-
     /// Takes which of several values a step is to take. The step starts anew then: what else it needs is asked for.
     fn hear_pick(&mut self, stage: &mut ExecuteStage, step: u32, nth: u32) {
         let name = self.task.step_name(step);
         match self.hear(&name, Concern::Value) {
             Some(Ok(HumanAnswer::Respond { text })) => self.task.take_pick(self.compiled, step, &text),
-            Some(Err(no)) => return self.reject_call(stage, step, no),
+            Some(Err(no)) => return self.reject_calls(stage, step, &[step], no),
             _ => return,
         }
         let (compiled, task) = (self.compiled, &mut *self.task);
@@ -264,17 +242,6 @@ impl Run<'_> {
                 self.advance(stage);
             }
         }
-    }
-
-    /// Records a call that is not to be made: by itself, or with the plan that it stands in.
-    fn reject_call(&mut self, stage: &mut ExecuteStage, step: u32, no: No) {
-        if !no.skips(self.compiled.policy()) {
-            return self.reject_step(step, no, 0);
-        }
-        if let Some(progress) = self.task.progress.as_mut() {
-            progress.end(step, StepRun::failed(no.failure(), 0));
-        }
-        self.go_on(stage);
     }
 
     /// Records a step that is not to be done, after so many tries, and leaves the plan.
