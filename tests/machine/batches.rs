@@ -7,7 +7,7 @@ use planwright::spec::Spec;
 use serde_json::json;
 
 use crate::promise::{
-    PARALLEL, Told, allow, allow_calls, approve, broken, edit_input, found, plan, reject, respond,
+    PARALLEL, Told, allow, allow_calls, approve, broken, edit_input, found, go_on, plan, reject, respond,
     role_agent, spec, text, with_agents, with_risky,
 };
 
@@ -98,10 +98,8 @@ fn an_answer_to_one_call_is_for_the_first_and_the_others_are_asked_about_again()
         if made {
             told.tell([found("A")]);
         }
-        assert_eq!(
-            (told.waits(), told.question()),
-            (vec!["permit.1.2".into()], asked("", "send b").question())
-        );
+        assert_eq!(told.waits(), ["permit.1.2"]);
+        assert!(told.question().starts_with(&asked("", "send b").question()));
     }
 }
 
@@ -137,7 +135,7 @@ fn a_person_who_is_to_be_asked_in_between_and_a_decision_come_first() {
     let asks = with_risky(spec("approval = ['risky', 'steps']"), "send");
     assert_eq!(Told::run(asks, [plan("send a; ? go on; send b")]).question(), one);
     let decides = risky("orchestrate = 'each_step'\n[limits]\nmax_added_steps = 1");
-    let told = Told::run(with_agents(decides, [role_agent("writer")]), [plan("send a; send b")]);
+    let told = Told::run(with_agents(decides, [role_agent("writer")]), [plan("send a; send b"), go_on()]);
     assert_eq!(told.question(), one);
 }
 
