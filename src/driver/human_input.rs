@@ -89,7 +89,8 @@ impl<'a> Drive<'a> {
         refused: Option<String>,
     ) -> Waiting {
         let token = question_token(&self.teller.run, self.compiled, state, effect).unwrap_or_default();
-        Waiting { effect, step, question: question.to_owned(), token, refused }
+        let calls = calls(self.compiled, state, effect);
+        Waiting { effect, step, question: question.to_owned(), calls, token, refused }
     }
 
     /// Puts one question. An answer that does not fit is refused with the reason, and asked for again.
@@ -269,7 +270,8 @@ pub fn open_question(run: &str, compiled: &CompiledSpec, state: &State) -> Optio
     let Request { effect, body, .. } = Request::of(compiled, state, effect)?;
     let RequestBody::Human { step, question } = body else { return None };
     let token = question_token(run, compiled, state, effect)?;
-    Some(Waiting { effect, step, question, token, refused: None })
+    let calls = calls(compiled, state, effect);
+    Some(Waiting { effect, step, question, calls, token, refused: None })
 }
 
 /// The effect that a token was of, if its question was answered before.

@@ -205,6 +205,11 @@ impl<'a> Resume<'a> {
         {
             return Err(unfit(format!("{} waits for a person, and they do not ask one", person.id())));
         }
+        if !adopted.state.allowed_calls().is_subset(&folded.state.allowed_calls()) {
+            return Err(unfit(
+                "what a person has allowed of several calls is another call under them".to_owned(),
+            ));
+        }
         // What the run no longer waits for is asked anew, should it come to it again.
         let Folded { compiled, state, ledger, .. } = &mut adopted;
         ledger.pending.retain(|pending| awaited(compiled, state, pending.effect).is_some());

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::contract::ContractError;
 use crate::journal::{Drift, Fixture, JournalError, Outcome, Record, StoreError};
@@ -27,6 +28,8 @@ pub struct Waiting {
     pub step: u32,
     /// The question.
     pub question: String,
+    /// The calls that are asked about together, each tool with its input; none if something else is asked.
+    pub calls: Vec<(String, Value)>,
     /// The token of this very question; see [`Resume::token`](super::Resume::token).
     pub token: String,
     /// Why the last answer was refused, if one was given.

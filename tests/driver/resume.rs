@@ -5,7 +5,7 @@ use crate::stage;
 
 use planwright::driver::{Agent, CancelToken, Changed, Stopped};
 use planwright::journal::{Fixture, Journal, JournalError, MemoryJournal, Record, fold};
-use planwright::machine::Event;
+use planwright::machine::{Event, HumanAnswer};
 use planwright::ports::ScriptedModel;
 use planwright::spec::{Approval, Execution, RoleName, Spec};
 use std::sync::Arc;
@@ -132,6 +132,25 @@ fn rules_that_drop_an_open_question_are_not_adopted() {
         assert!(stopped.to_string().contains("approve.1 waits for a person"), "{stopped}");
         assert_eq!(journal.records().unwrap(), waits.records());
     }
+}
+
+#[test]
+fn rules_under_which_a_yes_is_to_another_call_are_not_adopted() {
+    let asking = |risky: &[&str]| {
+        let mut spec = spec("plan-then-execute");
+        spec.policy.approval = Approval::RISKY;
+        spec.tools.iter_mut().for_each(|tool| tool.needs_approval = risky.contains(&&*tool.name));
+        spec
+    };
+    let script = model([plan(&[("store", "a"), ("find", "x"), ("store", "b")]), answer("끝")]);
+    let asks = agent(asking(&["store"]), &script, &Calls::default());
+    let allowed = asks.run("q").unwrap().respond(&asks, HumanAnswer::Approve).unwrap();
+    let is_called = |record: &Record| matches!(record, Record::Requested { effect, .. } if effect.to_string() == "step.1.1.1");
+    let cut = allowed.records().iter().position(is_called).expect("a call");
+    let mut journal = journal_of(&allowed.records()[..cut]);
+    let other = agent(asking(&["store", "find"]), &model([""; 0]), &Calls::default());
+    let stopped = other.resume(&mut journal).changed(Changed::Adopt).run().unwrap_err();
+    assert!(stopped.to_string().contains("is another call under them"), "{stopped}");
 }
 
 /// The records of a run that was cut when `tool` had been asked for.

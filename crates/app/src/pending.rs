@@ -13,7 +13,7 @@ use planwright::driver::{Stopped, Waiting, open_question, token};
 use planwright::journal::system::now_ms;
 use planwright::journal::{FileJournal, Folded, RunStatus, fold};
 use planwright::machine::{AllowedCall, EffectId, EffectKind, awaited, local};
-use planwright::prompt::{Request, RequestBody, calls, choices};
+use planwright::prompt::{Request, RequestBody, choices};
 
 /// What a run waits for: the answer to a question, or a word on a write in doubt.
 #[derive(Clone, Debug, Serialize)]
@@ -61,6 +61,11 @@ impl Pending {
     pub fn of(folded: &Folded, location: RunLocation<'_>) -> Option<Self> {
         let Folded { run, compiled, state, .. } = folded;
         let (mut since, mut expires, mut question, mut in_doubt) = (None, None, None, None);
+        let shown = |(tool, input): (String, Value)| {
+            let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            ShownCall { tool, input }
+        };
+        let mut calls = Vec::new();
         let (effect, flags) = if let Some((effect, _)) = folded.doubts().next() {
             let request = Request::of(compiled, state, awaited(compiled, state, effect)?)?;
             let RequestBody::Tool { tool, input, .. } = request.body else { return None };
@@ -73,17 +78,11 @@ impl Pending {
             let given = limits.and_then(|limits| limits.answer_seconds).zip(folded.asked_at(open.effect));
             expires = given.map(|(seconds, at)| at.saturating_add(seconds.saturating_mul(1_000)));
             (since, question) = (Some(asked).filter(|asked| *asked > 0), Some(open.question));
-            (open.effect, answer_flags(open.effect))
+            calls =
+                if open.calls.len() > 1 { open.calls.into_iter().map(shown).collect() } else { Vec::new() };
+            (open.effect, answer_flags(open.effect, calls.len()))
         };
         let choices = choices(compiled, state, effect);
-        let shown = |(tool, input): (String, Value)| {
-            let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-            ShownCall { tool, input }
-        };
-        let calls = calls(compiled, state, effect);
-        let several = calls.len() > 1;
-        let calls = calls.into_iter().filter(|_| several).map(shown).collect();
-        let flags = if several { CALLS_FLAGS } else { flags };
         let results = results_text(state, effect);
         let (token, expired) = (token(folded)?, expires.is_some_and(|end| now_ms() >= end));
         let answers = if in_doubt.is_some() { "resolve" } else { "answer" };
@@ -127,9 +126,6 @@ impl Pending {
     }
 }
 
-/// The flags that answer a question about several calls.
-const CALLS_FLAGS: &[&str] = &["--approve", "--approve-calls 1,2", "--reject REASON"];
-
 /// Parses which of several calls a person allows: positions between commas, or a JSON list that may hold objects with a
 /// `position` and another `input`.
 ///
@@ -146,8 +142,9 @@ pub fn parse_calls(text: &str) -> std::result::Result<Vec<AllowedCall>, String> 
 }
 
 /// The flags that answer what a person is asked, the usual one first.
-fn answer_flags(effect: EffectId) -> &'static [&'static str] {
+fn answer_flags(effect: EffectId, calls: usize) -> &'static [&'static str] {
     match effect.kind {
+        _ if calls > 1 => &["--approve", "--approve-calls 1,2", "--reject REASON"],
         EffectKind::ApprovePlan { .. } => &["--approve", "--reject REASON", "--edit FILE"],
         EffectKind::ApproveCall { .. } => {
             &["--approve", "--reject REASON", "--edit-input FILE", "--respond TEXT"]
@@ -208,7 +205,7 @@ impl<'a> RunLocation<'a> {
 
     /// The command that answers what the run waits with, and the other flags it takes.
     pub fn answer_hint(self, waiting: &Waiting) -> String {
-        let (flags, token) = (answer_flags(waiting.effect), &waiting.token);
+        let (flags, token) = (answer_flags(waiting.effect, waiting.calls.len()), &waiting.token);
         match self.command("answer") {
             None => "with --thread NAME or --journal FILE the run could be answered later".to_owned(),
             Some(command) => {

@@ -119,6 +119,18 @@ impl State {
         self.task.authority.used(step)
     }
 
+    /// The steps of the plan at hand whose calls a person has allowed and that have not started, after the steps whose
+    /// agents they belong to.
+    pub(crate) fn allowed_calls(&self) -> BTreeSet<Vec<u32>> {
+        let own = self.task.progress.iter().flat_map(|progress| progress.schedule.approved.keys());
+        let mut allowed: BTreeSet<Vec<u32>> = own.map(|step| vec![*step]).collect();
+        for (step, inner) in &self.task.nested {
+            let inner = inner.allowed_calls().into_iter();
+            allowed.extend(inner.map(|path| [vec![*step], path].concat()));
+        }
+        allowed
+    }
+
     /// The parts of the input of a step of the plan at hand that earlier steps gave, with who chose them. What stands in
     /// the plan itself is not among them.
     pub fn label_parts(&self, compiled: &CompiledSpec, step: u32) -> Vec<LabelledPart> {

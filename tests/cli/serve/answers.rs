@@ -52,7 +52,7 @@ fn several_calls_are_shown_with_their_inputs_and_allowed_by_position() {
     let expected = "$.approve_calls: expected a list of positions";
     service.refuses(("POST", "/hitl/resume", &said(json!(["a"]))), 422, "wrong-input", expected);
     let none = said(json!([3]));
-    service.refuses(("POST", "/hitl/resume", &none), 409, "answer-does-not-fit", "positions from 1 to 2");
+    service.refuses(("POST", "/hitl/resume", &none), 422, "wrong-input", "positions from 1 to 2");
     let done = service.post("/hitl/resume", &said(json!([1, {"position": 2, "input": "6*7"}])), 200);
     assert_eq!(done["status"], "completed", "{done}");
     let results = service.get("/plan/t", 200)["plan"].to_string();

@@ -208,8 +208,17 @@ pub fn event(
         Effect::AskHuman { .. } => match answer {
             Answer::Failed(n) if n % 2 == 1 => Event::Expired { effect: id },
             answer => {
+                let whole = (compiled, state);
                 let state = local(compiled, state, id).map_or(state, |here| here.state);
-                Event::HumanAnswered { effect: id, answer: person(state, id.kind, answer) }
+                let calls = planwright::prompt::calls(whole.0, whole.1, id).len() as u32;
+                let answer = match person(state, id.kind, answer) {
+                    // As a driver takes it.
+                    HumanAnswer::Approve if calls > 1 => {
+                        HumanAnswer::ApproveCalls { calls: (1..=calls).map(AllowedCall::AsShown).collect() }
+                    }
+                    answer => answer,
+                };
+                Event::HumanAnswered { effect: id, answer }
             }
         },
         Effect::AskModel { role, .. } => match answer {
