@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use planwright::ports::{Embedder, Secret, ToolError, ToolErrorKind};
 
-use crate::client::{Client, Endpoint, Network, Request, Retry, parse_endpoint};
+use crate::client::{Client, Endpoint, Request, parse_endpoint};
 
 const MAX_TEXTS: usize = 10_000;
 const MAX_TEXT_BYTES: usize = 128 << 10;
@@ -68,21 +68,7 @@ impl Embeddings {
         Ok(self)
     }
 
-    /// Trusts these certificates and goes through this proxy.
-    ///
-    /// # Errors
-    /// If the file holds no certificate, or the address is none of a proxy.
-    pub fn through(mut self, network: &Network) -> Result<Self, ToolError> {
-        self.client.go_through(network).map_err(ToolError::input)?;
-        Ok(self)
-    }
-
-    /// Sets how often and how patiently a failed request is made again.
-    #[must_use]
-    pub fn retry(mut self, retry: Retry) -> Self {
-        self.client.retry = retry;
-        self
-    }
+    client_methods!();
 }
 
 impl Embedder for Embeddings {

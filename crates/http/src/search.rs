@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use planwright::contract::{Source, ToolContract};
 use planwright::ports::{Secret, Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
 
-use crate::client::{Client, Endpoint, Network, Retry, parse_endpoint};
+use crate::client::{Client, Endpoint, parse_endpoint};
 
 const DEFAULT_BASE: &str = "https://api.tavily.com";
 const MAX_RESULTS: usize = 5;
@@ -45,21 +45,7 @@ impl Search {
         Ok(Search { endpoint, ..self })
     }
 
-    /// Trusts these certificates and goes through this proxy.
-    ///
-    /// # Errors
-    /// If the file holds no certificate, or the address is none of a proxy.
-    pub fn through(mut self, network: &Network) -> Result<Self, ToolError> {
-        self.client.go_through(network).map_err(ToolError::input)?;
-        Ok(self)
-    }
-
-    /// Sets how often and how patiently a failed request is made again.
-    #[must_use]
-    pub fn retry(mut self, retry: Retry) -> Self {
-        self.client.retry = retry;
-        self
-    }
+    client_methods!();
 }
 
 impl Tool for Search {

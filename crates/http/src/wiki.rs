@@ -7,7 +7,7 @@ use serde_json::Value;
 use planwright::contract::{Source, ToolContract};
 use planwright::ports::{Tool, ToolCall, ToolError, ToolErrorKind, ToolOutput, first_chars};
 
-use crate::client::{Client, DEFAULT_TIMEOUT, Network, Retry, parse_address};
+use crate::client::{Client, DEFAULT_TIMEOUT, parse_address};
 
 /// Where the articles are unless set; `{lang}` is `ko` or `en`.
 const DEFAULT_BASE: &str = "https://{lang}.wikipedia.org/w/api.php";
@@ -54,21 +54,7 @@ impl MediaWiki {
         Ok(MediaWiki { base: format!("{base}{end}"), client: Client::new() })
     }
 
-    /// Trusts these certificates and goes through this proxy.
-    ///
-    /// # Errors
-    /// If the file holds no certificate, or the address is none of a proxy.
-    pub fn through(mut self, network: &Network) -> Result<Self, ToolError> {
-        self.client.go_through(network).map_err(ToolError::input)?;
-        Ok(self)
-    }
-
-    /// Sets how often and how patiently a failed request is made again.
-    #[must_use]
-    pub fn retry(mut self, retry: Retry) -> Self {
-        self.client.retry = retry;
-        self
-    }
+    client_methods!();
 
     /// The address of the API in the language of `asked`.
     fn address_for(&self, asked: &str) -> String {
