@@ -1,7 +1,6 @@
 //! `serve`: threads over HTTP.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser;
@@ -10,8 +9,8 @@ use serde_json::json;
 use crate::args::{Cli, Command as Typed, KeysCommand, McpServeArgs, ServeArgs, ServeCommand};
 use crate::indexing::show_index_progress;
 use crate::{out, text};
-use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
-use planwright_serve::{Announce, Key, KeyFile, LogLevel, Options, Right};
+use planwright_app::{Error, Result, Settings};
+use planwright_serve::{Announce, Key, KeyFile, LogLevel, Options, Right, Setup};
 
 struct Terminal {
     quiet: bool,
@@ -69,13 +68,12 @@ pub fn start_service(args: &ServeArgs, announce: &dyn Announce) -> Result<()> {
     start(args, announce, planwright_serve::serve)
 }
 
-type Serve = fn(&Options, StorePlace, Settings, AgentChoice, Option<&Path>, &dyn Announce) -> Result<()>;
+type Serve = fn(&Options, Setup, &dyn Announce) -> Result<()>;
 
 fn start(args: &ServeArgs, announce: &dyn Announce, serve: Serve) -> Result<()> {
     let in_words = !args.quiet && args.log_level() == LogLevel::Off;
     let progress = Some(()).filter(|()| in_words).map(|()| show_index_progress());
-    let config = args.store.config.as_deref();
-    let settings = Settings::resolve(&args.settings, config, progress)?;
+    let settings = Settings::resolve(&args.settings, args.store.config.as_deref(), progress)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options {
         listen: args.listen,
@@ -97,7 +95,8 @@ fn start(args: &ServeArgs, announce: &dyn Announce, serve: Serve) -> Result<()> 
         log: args.log_level(),
         log_texts: args.log_texts,
     };
-    serve(&options, args.store.place()?, settings, args.choice.clone(), config, announce)
+    let (place, choice, config) = (args.store.place()?, args.choice.clone(), args.store.config.clone());
+    serve(&options, Setup { place, settings, choice, config }, announce)
 }
 
 fn keys(file: &KeyFile, command: &KeysCommand) -> Result<()> {

@@ -42,7 +42,6 @@ mod watch;
 mod words;
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,12 +59,12 @@ use crate::describe::{Description, Document, Lives, Readiness};
 use crate::guard::Guard;
 pub use crate::keys::{Key, KeyFile, Right};
 pub use crate::log::LogLevel;
-pub use crate::options::Options;
+pub use crate::options::{Options, Setup};
 use crate::pool::{Pool, read};
 pub use crate::problem::in_path;
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, Shared};
-use planwright_app::{AgentChoice, Error, Result, Settings, StorePlace};
+use planwright_app::{Error, Result};
 use planwright_otel::Telemetry;
 
 /// How long replies may take to be sent once nothing runs any more.
@@ -84,16 +83,9 @@ pub trait Announce {
 ///
 /// # Errors
 /// Where the store, the agent, the model or the address cannot be used.
-pub fn serve(
-    options: &Options,
-    place: StorePlace,
-    settings: Settings,
-    choice: AgentChoice,
-    config: Option<&Path>,
-    announce: &dyn Announce,
-) -> Result<()> {
+pub fn serve(options: &Options, setup: Setup, announce: &dyn Announce) -> Result<()> {
     let guard = Arc::new(Guard::new(options)?);
-    let (service, runtime) = begin(options, place, settings, choice, config, announce)?;
+    let (service, runtime) = begin(options, setup, announce)?;
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(options.listen).await;
         let listener = listener.map_err(|error| {
@@ -137,15 +129,8 @@ pub fn serve(
 ///
 /// # Errors
 /// Where the store, the agent or the model cannot be used, or the client does not speak the protocol.
-pub fn serve_mcp(
-    options: &Options,
-    place: StorePlace,
-    settings: Settings,
-    choice: AgentChoice,
-    config: Option<&Path>,
-    announce: &dyn Announce,
-) -> Result<()> {
-    let (service, runtime) = begin(options, place, settings, choice, config, announce)?;
+pub fn serve_mcp(options: &Options, setup: Setup, announce: &dyn Announce) -> Result<()> {
+    let (service, runtime) = begin(options, setup, announce)?;
     let served = runtime.block_on(mcp::answer_stdin(&service, options, told_to_stop()));
     end(&service, runtime, announce);
     served
@@ -162,14 +147,7 @@ fn end(service: &Shared, runtime: Runtime, announce: &dyn Announce) {
 }
 
 /// The service, and what its runs go on in.
-fn begin(
-    options: &Options,
-    place: StorePlace,
-    settings: Settings,
-    choice: AgentChoice,
-    config: Option<&Path>,
-    announce: &dyn Announce,
-) -> Result<(Shared, Runtime)> {
+fn begin(options: &Options, setup: Setup, announce: &dyn Announce) -> Result<(Shared, Runtime)> {
     let opened = Telemetry::from_env().and_then(|telemetry| {
         let sent = telemetry.as_ref().map(Telemetry::log_layer).transpose()?;
         Ok((telemetry, sent.flatten()))
@@ -183,7 +161,7 @@ fn begin(
         tracing::error!(problem, "telemetry is off");
         announce.note(&format!("telemetry is off: {problem}"));
     }
-    let service = Arc::new(Service::new(place, settings, choice, config, pool, options, telemetry)?);
+    let service = Arc::new(Service::new(setup, pool, options, telemetry)?);
     let (warnings, notes) = service.notes();
     warnings.iter().chain(&notes).for_each(|note| {
         tracing::info!(note, "note");

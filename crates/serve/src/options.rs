@@ -5,6 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::log::LogLevel;
+use planwright_app::{AgentChoice, Settings, StorePlace};
+
+/// What a service is made of.
+pub struct Setup {
+    /// Where its threads are kept.
+    pub place: StorePlace,
+    /// Where its answers come from.
+    pub settings: Settings,
+    /// The agent that answers where none is named.
+    pub choice: AgentChoice,
+    /// The configuration file that was named.
+    pub config: Option<PathBuf>,
+}
 
 /// What a service bears.
 #[derive(Clone, Debug)]

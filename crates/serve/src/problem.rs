@@ -191,25 +191,18 @@ impl IntoResponse for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        let kind = match &error {
-            StoreError::NoThread { .. } => Kind::NoThread,
-            StoreError::NoTurn { .. } => Kind::NoTurn,
-            StoreError::AlreadyRunning { .. } => Kind::Busy,
-            StoreError::Exists { .. } => Kind::Exists,
-            StoreError::Journal(error) => match error.kind() {
-                JournalErrorKind::Fenced | JournalErrorKind::Stale | JournalErrorKind::Locked => Kind::Busy,
-                _ => Kind::Store,
-            },
+        use JournalErrorKind::{Damaged, Fenced, Locked, Stale};
+        let journal = if let StoreError::Journal(error) = &error { Some(error.kind()) } else { None };
+        let kind = match (&error, journal) {
+            (StoreError::NoThread { .. }, _) => Kind::NoThread,
+            (StoreError::NoTurn { .. }, _) => Kind::NoTurn,
+            (StoreError::AlreadyRunning { .. }, _) | (_, Some(Fenced | Stale | Locked)) => Kind::Busy,
+            (StoreError::Exists { .. }, _) => Kind::Exists,
             _ => Kind::Store,
         };
-        let is_damaged =
-            matches!(&error, StoreError::Journal(error) if error.kind() == JournalErrorKind::Damaged);
-        let problem = Problem::new(kind, error.to_string());
-        match is_damaged {
-            true => problem
-                .hint("`planwright threads check` says what is damaged; a copy of the store puts it right"),
-            false => problem,
-        }
+        let hint = "`planwright threads check` says what is damaged; a copy of the store puts it right";
+        let hint = (journal == Some(Damaged)).then(|| hint.to_owned());
+        Problem { hint, ..Problem::new(kind, error.to_string()) }
     }
 }
 

@@ -1,14 +1,13 @@
 //! What the handlers share: the threads, the agents, and the pool that runs go on in.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::figures::Figures;
 use crate::live::{Live, Running};
 use crate::log::{request_id, request_span};
-use crate::options::Options;
+use crate::options::{Options, Setup};
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::Told;
@@ -20,8 +19,8 @@ use planwright::journal::{Claim, Listed, Query, ThreadId};
 use planwright::ports::Secret;
 use planwright::spec::Spec;
 use planwright_app::{
-    AgentChoice, PreparedAgent, Settings, ShownTurn, Spending, SpendingBy, SpendingReport, StorePlace,
-    StoredThread, WaitingPage, configured_keys, load_spec, new_thread_id, spec_source,
+    AgentChoice, PreparedAgent, ShownTurn, Spending, SpendingBy, SpendingReport, StoredThread, WaitingPage,
+    configured_keys, load_spec, new_thread_id, spec_source,
 };
 use planwright_otel::Telemetry;
 
@@ -33,11 +32,8 @@ pub(crate) struct Service {
     pub watch: Watch,
     /// How long the reader of a stream may take for what there is.
     pub patience: Duration,
-    place: StorePlace,
+    setup: Setup,
     threads: Threads,
-    settings: Settings,
-    choice: AgentChoice,
-    config: Option<PathBuf>,
     /// The name of the agent that answers where none is named.
     pub default_agent: String,
     pub keys: Vec<Secret>,
@@ -82,31 +78,24 @@ impl<'a> Under<'a> {
 
 impl Service {
     pub fn new(
-        place: StorePlace,
-        settings: Settings,
-        choice: AgentChoice,
-        config: Option<&Path>,
+        setup: Setup,
         pool: Arc<Pool>,
         options: &Options,
         telemetry: Option<Telemetry>,
     ) -> planwright_app::Result<Self> {
-        let (threads, keys) = (place.make()?, configured_keys(config)?);
-        let prepared = Arc::new(choice.prepare(&settings, None, None)?);
+        let (threads, keys) = (setup.place.make()?, configured_keys(setup.config.as_deref())?);
+        let prepared = Arc::new(setup.choice.prepare(&setup.settings, None, None)?);
         let default_agent = prepared.agent.compiled().spec().name.clone();
         let mut known = names_in(prepared.agent.compiled().spec());
         agents::names().filter_map(agents::shipped).for_each(|spec| known.extend(names_in(&spec)));
         let agents = Mutex::new(HashMap::from([(default_agent.clone(), prepared)]));
-        let config = config.map(Path::to_owned);
         Ok(Service {
             pool,
             live: Live::new(),
-            watch: Watch::new(Figures::new(known), options.log_texts, settings.model_name(), telemetry),
+            watch: Watch::new(Figures::new(known), options.log_texts, setup.settings.model_name(), telemetry),
             patience: options.reader_patience,
-            place,
+            setup,
             threads,
-            settings,
-            choice,
-            config,
             default_agent,
             keys,
             wants_tokens: options.require_tokens,
@@ -138,7 +127,7 @@ impl Service {
     }
 
     pub fn thread(&self, thread: ThreadId) -> StoredThread {
-        self.place.thread_of(&self.threads, thread)
+        self.setup.place.thread_of(&self.threads, thread)
     }
 
     /// A thread that is there.
@@ -171,8 +160,8 @@ impl Service {
         if agents::source(name).is_none() {
             return Err(self.no_such_agent(name));
         }
-        let choice = AgentChoice { agent: Some(name.to_owned()), ..self.choice.clone() };
-        let prepared = Arc::new(choice.prepare(&self.settings, None, None)?);
+        let choice = AgentChoice { agent: Some(name.to_owned()), ..self.setup.choice.clone() };
+        let prepared = Arc::new(choice.prepare(&self.setup.settings, None, None)?);
         self.agents().insert(name.to_owned(), Arc::clone(&prepared));
         Ok(prepared)
     }
@@ -237,12 +226,12 @@ impl Service {
     ) -> Result<ShownTurn> {
         let folded = stored.fold(None)?;
         let known = self.agents().get(&folded.compiled.spec().name).cloned();
-        let prepared = match known.filter(|known| known.fits(&folded, &self.settings)) {
+        let prepared = match known.filter(|known| known.fits(&folded, &self.setup.settings)) {
             Some(known) => known,
             None if folded.state.phase().is_terminal() => {
                 Arc::new(PreparedAgent::replaying(folded.compiled.spec().clone(), "journal")?)
             }
-            None => Arc::new(PreparedAgent::resume(&folded, &self.settings, None, None)?),
+            None => Arc::new(PreparedAgent::resume(&folded, &self.setup.settings, None, None)?),
         };
         go(under.handle(stored, &prepared.agent), &prepared.agent)?;
         self.turn(stored, under.turn())
@@ -302,9 +291,10 @@ impl Service {
     /// Checks that the store is there, and writes to it once a second at most: anybody may ask. Without a model the
     /// service does not begin.
     pub fn check_ready(&self) -> Result<()> {
-        let not_ready =
-            |why: String| Problem::new(Kind::NotReady, format!("the store {}: {why}", self.place.address));
-        if let Some(path) = self.place.address.file() {
+        let not_ready = |why: String| {
+            Problem::new(Kind::NotReady, format!("the store {}: {why}", self.setup.place.address))
+        };
+        if let Some(path) = self.setup.place.address.file() {
             let opened = std::fs::OpenOptions::new().append(true).open(path);
             opened.map_err(|error| not_ready(error.to_string()))?;
         }
@@ -321,12 +311,12 @@ impl Service {
 
     /// A page of those that wait for a person.
     pub fn waiting(&self, prefix: String, after: Option<&str>, limit: usize) -> Result<WaitingPage> {
-        Ok(WaitingPage::load(&self.place, &self.threads, prefix, after, limit)?)
+        Ok(WaitingPage::load(&self.setup.place, &self.threads, prefix, after, limit)?)
     }
 
     /// What the turns of a thread have spent.
     pub fn spent(&self, stored: &StoredThread, by: SpendingBy) -> Result<SpendingReport> {
-        let mut spending = Spending::new(by, 0, self.config.as_deref())?;
+        let mut spending = Spending::new(by, 0, self.setup.config.as_deref())?;
         let listed = self.threads.store().find(&stored.thread)?;
         listed.iter().for_each(|listed| spending.add_thread(&self.threads, listed));
         Ok(spending.report())
@@ -335,7 +325,7 @@ impl Service {
     /// The text of an agent's spec.
     pub fn source_of(&self, name: &str) -> Result<String> {
         match name == self.default_agent {
-            true => Ok(self.choice.source(&self.settings)?),
+            true => Ok(self.setup.choice.source(&self.setup.settings)?),
             false => Ok(spec_source(name)?),
         }
     }

@@ -109,24 +109,20 @@ impl<'a> Watched<'a> {
         stored: &'a StoredThread,
         (request, parent): (String, Option<TraceContext>),
     ) -> Self {
-        let traced = watch.telemetry.as_ref().map(Telemetry::observer);
-        let (agent, asked) = (OnceCell::new(), RefCell::default());
-        let (turn, phase, span, began) = (Cell::new(0), Cell::new(None), Cell::new(None), Instant::now());
-        let number = watch.begun.fetch_add(1, Ordering::Relaxed);
         Watched {
             watch,
             live,
             stored,
             request,
             parent,
-            traced,
-            span,
-            began,
-            number,
-            agent,
-            turn,
-            phase,
-            asked,
+            traced: watch.telemetry.as_ref().map(Telemetry::observer),
+            span: Cell::default(),
+            began: Instant::now(),
+            number: watch.begun.fetch_add(1, Ordering::Relaxed),
+            agent: OnceCell::new(),
+            turn: Cell::default(),
+            phase: Cell::default(),
+            asked: RefCell::default(),
         }
     }
 
