@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::parse::parse_toml;
 use super::tools::{Shipped, deserialize_list, shipped};
 use super::{
     Horizon, Limits, McpPins, McpServer, OnExhausted, Orchestrate, Planner, Policy, Price, Role, RoleName,
@@ -90,7 +91,7 @@ impl Spec {
     /// What does not parse, with its line.
     #[doc(hidden)]
     pub fn from_toml_unchecked(text: &str) -> Result<Self, SpecError> {
-        toml::from_str(text).map_err(|error| SpecError::at("spec", error.to_string().trim()))
+        parse_toml(text).map_err(|error| SpecError::at("spec", error.to_string()))
     }
 
     /// Adds the contracts of the pinned tools of each MCP server, here and in nested agents. A server that has its

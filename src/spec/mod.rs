@@ -15,6 +15,7 @@ mod frame;
 mod grant;
 mod limits;
 mod mcp;
+mod parse;
 mod policy;
 mod role;
 mod steps;
@@ -44,5 +45,7 @@ pub use steps::{
 pub use compiled::{CompiledAgent, Suggested};
 #[doc(hidden)]
 pub use frame::Digest;
+#[doc(hidden)]
+pub use parse::{TomlError, parse_toml};
 #[doc(hidden)]
 pub use policy::OnCut;

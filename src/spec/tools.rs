@@ -8,13 +8,14 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::parse::parse_toml;
 use crate::contract::ToolContract;
 
 /// One of the lists of what is shipped.
 pub(super) fn shipped<T: DeserializeOwned>(list: &str) -> Vec<T> {
     let sound =
         "the tests `every_shipped_tool_contract_is_sound` and `summary_is_a_step_by_its_name` read it";
-    let mut file: Value = toml::from_str(include_str!("../agents/tools.toml")).expect(sound);
+    let mut file: Value = parse_toml(include_str!("../agents/tools.toml")).expect(sound);
     serde_json::from_value(file[list].take()).expect(sound)
 }
 

@@ -15,7 +15,7 @@ use crate::provider::{ModelTable, Provider, RoleTable};
 use crate::store_address::{is_address, store_secrets};
 use planwright::journal::Durability;
 use planwright::ports::Secret;
-use planwright::spec::{McpPins, McpServer, Price, RoleName};
+use planwright::spec::{McpPins, McpServer, Price, RoleName, TomlError, parse_toml};
 use planwright_http::{Network, StructuredOutput, credentials, is_credential};
 use planwright_mcp::is_secret_variable;
 
@@ -181,11 +181,8 @@ impl ConfigFile {
     fn load(path: &Path) -> Result<Self> {
         let (place, folder) = (path.display().to_string(), path.parent().unwrap_or(Path::new("")));
         let text = read_text(&place, path)?;
-        let mut file: ConfigFile = toml::from_str(&text).map_err(|error| {
-            let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or(&text);
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            Error::unusable(format!("{place}:{line}:{column}: {}", error.message()))
+        let mut file: ConfigFile = parse_toml(&text).map_err(|TomlError { line, column, problem }| {
+            Error::unusable(format!("{place}:{line}:{column}: {problem}"))
         })?;
         let (ca, cache, store) = (&mut file.ca_file, &mut file.cache.folder, &mut file.persistence.path);
         let paths = [&mut file.docs, &mut file.contract, &mut file.standard, ca, cache, store];

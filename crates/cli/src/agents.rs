@@ -17,7 +17,7 @@ use planwright::journal::Fixture;
 use planwright::machine::explore::{
     Channel, Check, Real, Report, dot, explore_with, mermaid, reachable, sketch,
 };
-use planwright::spec::{Bounds, CompiledSpec};
+use planwright::spec::{Bounds, CompiledSpec, parse_toml};
 use planwright_app::{AgentLine, Class, Error, Result, load_spec, read_text, spec_source};
 
 pub fn agents(command: Option<AgentsCommand>, as_json: bool) -> Result<()> {
@@ -261,7 +261,7 @@ fn load_reasons(paths: &[PathBuf]) -> Result<Vec<Reason>> {
     let files = paths.iter().filter(|path| path.is_dir()).map(|folder| folder.join(REASONS));
     for file in files.filter(|file| file.exists()) {
         let shown = file.display().to_string();
-        let loaded: ReasonsFile = toml::from_str(&read_text(&shown, &file)?).map_err(Error::at(&shown))?;
+        let loaded: ReasonsFile = parse_toml(&read_text(&shown, &file)?).map_err(Error::at(&shown))?;
         for Reason { agent, edge, reason } in &loaded.missing {
             if reason.trim().is_empty() {
                 let problem = format!("{shown}: {agent} {edge:?}: expected a reason, found none");
