@@ -33,8 +33,8 @@ impl<'a> Payload<'a> {
         let rejected = Plan::deserialize(field("rejected_plan")).ok().map(|plan| plan.steps);
         // A verdict in the closed form: its advice is always the same, and has no words to look for.
         let closed = field("rejected_because").is_object();
-        let hints = ["fix_hint", "rejected_because"].into_iter().filter_map(|key| field(key).as_str());
-        let hint = hints.filter(|hint| !hint.trim().is_empty() && !closed).next().unwrap_or_default();
+        let mut hints = ["fix_hint", "rejected_because"].into_iter().filter_map(|key| field(key).as_str());
+        let hint = hints.find(|hint| !hint.trim().is_empty() && !closed).unwrap_or_default();
         Ok(Payload { question, results, rejected, hint, repair: !field("repair").is_null(), fields })
     }
 
