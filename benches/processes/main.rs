@@ -1,6 +1,7 @@
 //! Runs over one Postgres from one, two and four processes, next to what the server takes by itself: as many rows of the
-//! same size, each inserted by hand and committed alone. The server is one of the benchmark's own in a temporary folder,
-//! with `fsync = on`, and shares the machine with its clients.
+//! size of an append, each inserted by hand and committed alone. The server is one of the benchmark's own in a temporary folder,
+//! with `fsync = on`, and shares the machine with its clients. With the argument `full` or `normal`, that durability only;
+//! with `many`, what is asked of all threads instead, where there are many.
 //!
 //! A process of runs is this benchmark itself, started with what it is to do in its environment.
 #![cfg(unix)]
@@ -19,20 +20,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planwright::driver::Threads;
-use planwright::journal::Durability;
+use planwright::journal::{Durability, Order, Query, Store};
 use planwright_postgres::{Address, PostgresStore};
 use server::Cluster;
 use support::QUESTION;
 use world::World;
 
-/// What a process is told: the address, `Full` or `Normal`, and `runs` or the size of a row to insert by hand.
+/// What a process is told: the address, `full` or `normal`, runs at once, and `runs` or the size of a row to insert by
+/// hand.
 const TASK: &str = "PLANWRIGHT_BENCH_TASK";
-const PROCESSES: [usize; 3] = [1, 2, 4];
-/// Runs at once in a process: as many as a store has connections.
-const WORKERS: usize = 16;
+/// Processes, and runs at once in each: one alone, and as many as a store has connections.
+const PROCESSES: [(usize, usize); 4] = [(1, 1), (1, 16), (2, 16), (4, 16)];
+const DURABILITIES: [&str; 2] = ["full", "normal"];
 const LASTS: Duration = Duration::from_secs(5);
 /// Commits of the run with one replan.
-const COMMITS: usize = 12;
+const COMMITS: i64 = 12;
 
 fn main() {
     if let Ok(task) = std::env::var(TASK) {
@@ -42,23 +44,29 @@ fn main() {
         return;
     }
     let server = Cluster::start(&["fsync=on"]);
+    if std::env::args().any(|argument| argument == "many") {
+        return many(&server);
+    }
     println!(
-        "| processes | durability | runs a second | p50 | p99 | by hand | bytes a run | bytes a record | WAL a run |"
+        "| processes | runs at once in each | durability | runs a second | p50 | p99 | by hand | bytes a run | bytes a record | WAL a run |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-    for durability in ["full", "normal"] {
-        PROCESSES.iter().for_each(|count| row(&server, durability, *count));
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    let wanted: Vec<String> = std::env::args().filter(|wanted| DURABILITIES.contains(&&**wanted)).collect();
+    for durability in DURABILITIES {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == durability) {
+            PROCESSES.iter().for_each(|(count, workers)| row(&server, durability, *count, *workers));
+        }
     }
 }
 
-fn row(server: &Cluster, durability: &str, count: usize) {
+fn row(server: &Cluster, durability: &str, count: usize, workers: usize) {
     let address = server.database();
     PostgresStore::migrate(&Address::parse(&address).expect("an address")).expect("makes tables");
     let mut client = server::connect(&address);
     let mut number = |sql: &str| client.query_one(sql, &[]).expect("is a number").get::<_, i64>(0);
     let log = "SELECT (pg_current_wal_lsn() - '0/0')::bigint";
     let before = number(log);
-    let (rate, each) = race(&format!("{address} {durability} runs"), count);
+    let (rate, each) = race(&format!("{address} {durability} {workers} runs"), count);
     let (runs, wal) = (each.len() as i64, number(log) - before);
     let size = number(
         "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class \
@@ -68,16 +76,70 @@ fn row(server: &Cluster, durability: &str, count: usize) {
         number("SELECT count(*) FROM planwright.record"),
         number("SELECT sum(length(body)) FROM planwright.record"),
     );
-    let (by_hand, _) = race(&format!("{address} {durability} {}", body / records), count);
+    let (by_hand, _) = race(&format!("{address} {durability} {workers} {}", body / runs / COMMITS), count);
     let at = |percent: usize| each[(each.len() - 1) * percent / 100];
     println!(
-        "| {count} | {durability} | {rate:.0} | {:.1?} | {:.1?} | {by_hand:.0} | {} | {} | {} |",
+        "| {count} | {workers} | {durability} | {rate:.0} | {:.1?} | {:.1?} | {by_hand:.0} | {} | {} | {} |",
         at(50),
         at(99),
         size / runs,
         size / records,
         wal / runs
     );
+}
+
+/// Puts many threads there, of which processes hold some and the others wait for a person, and times what is asked of
+/// all of them: the look that each service takes every two seconds, the 50 that have waited longest, and those of a key
+/// that has none.
+fn many(server: &Cluster) {
+    println!("| threads | of them held | bytes a row | a look | 50 that wait | of one key |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for (threads, held) in [(10_000, 100), (100_000, 1_000), (1_000_000, 30_000)] {
+        let address = server.database();
+        let parsed = Address::parse(&address).expect("an address");
+        PostgresStore::migrate(&parsed).expect("makes tables");
+        let mut client = server::connect(&address);
+        client
+            .batch_execute(&format!("SET search_path TO planwright; {}", fill(threads, held)))
+            .expect("fills it");
+        let store = PostgresStore::open(&parsed, Durability::Full).expect("opens");
+        let look = client.prepare(planwright_postgres::FIND_LEFT).expect("reads");
+        let list = |prefix: &str| {
+            let statuses = vec!["waiting".to_owned(), "in_doubt".to_owned()];
+            let order = if prefix.is_empty() { Order::LongestWaiting } else { Order::Newest };
+            let statuses = if prefix.is_empty() { statuses } else { Vec::new() };
+            Query { statuses, prefix: prefix.to_owned(), order, limit: 50, ..Query::default() }
+        };
+        let look = median(|| assert!(client.query(&look, &[]).expect("looks").is_empty()));
+        let waits = median(|| assert_eq!(store.list(&list("")).expect("lists").len(), 50));
+        let of_key = median(|| assert!(store.list(&list("nobody:")).expect("lists").is_empty()));
+        let size: i64 =
+            client.query_one("SELECT pg_total_relation_size('thread')", &[]).expect("is a number").get(0);
+        println!("| {threads} | {held} | {} | {look:.2?} | {waits:.2?} | {of_key:.2?} |", size / threads);
+    }
+}
+
+/// Rows of threads whose seals nobody reads, and the locks of sixty processes.
+fn fill(threads: i64, held: i64) -> String {
+    format!(
+        "INSERT INTO thread (name, title, turns, created, updated, epoch, written, holder, noted, standing, records, \
+         last, seal, status, waits) SELECT 'thread ' || at, 'a question', 1, at, at, 1, 1, \
+         CASE WHEN at <= {held} THEN '1@127.0.0.1-' || lpad(to_hex(at % 60), 16, '0') END, at > {held}, \
+         rpad('{{}}', 200), 24, sha256('x'), sha256('x'), \
+         CASE WHEN at <= {held} THEN 'unfinished' ELSE 'waiting' END, at FROM generate_series(1, {threads}) AS at; \
+         SELECT pg_advisory_lock(key) FROM generate_series(0, 59) AS key; ANALYZE thread"
+    )
+}
+
+/// How long something takes, in the median of eleven.
+fn median(mut run: impl FnMut()) -> Duration {
+    let mut each = [(); 11].map(|()| {
+        let asked = Instant::now();
+        run();
+        asked.elapsed()
+    });
+    each.sort();
+    each[5]
 }
 
 /// Has so many processes do a task at once. Gives how often it was done in a second, and how long each time took.
@@ -112,13 +174,16 @@ fn race(task: &str, count: usize) -> (f64, Vec<Duration>) {
 /// A process: does its task again and again, on as many threads as there are workers.
 fn perform(task: &str) {
     let parts: Vec<&str> = task.split(' ').collect();
-    let [address, durability, what] = parts[..] else { panic!("expected three words, found {task:?}") };
+    let [address, durability, workers, what] = parts[..] else {
+        panic!("expected four words, found {task:?}")
+    };
+    let workers = workers.parse().expect("a number");
     let each = match what {
         "runs" => {
             let durability: Durability = durability.parse().expect("a durability");
             let store = PostgresStore::open(&Address::parse(address).expect("an address"), durability);
             let threads = Threads::new(Arc::new(store.expect("opens")));
-            repeat(|worker| {
+            repeat(workers, |worker| {
                 // Each with a model of its own, which knows how far its one run is.
                 let (agent, threads, mut nth) = (World::replan().agent(), threads.clone(), 0);
                 move || {
@@ -129,7 +194,7 @@ fn perform(task: &str) {
                 }
             })
         }
-        size => repeat(|worker| {
+        size => repeat(workers, |worker| {
             let mut client = server::connect(address);
             let commit = if durability == "full" { "on" } else { "off" };
             let table =
@@ -154,8 +219,8 @@ fn perform(task: &str) {
 }
 
 /// Repeats what each worker does, once a line comes from the parent, for a time.
-fn repeat<F: FnMut() + Send>(make: impl Fn(usize) -> F) -> Vec<Duration> {
-    let workers: Vec<F> = (0..WORKERS).map(make).collect();
+fn repeat<F: FnMut() + Send>(workers: usize, make: impl Fn(usize) -> F) -> Vec<Duration> {
+    let workers: Vec<F> = (0..workers).map(make).collect();
     println!("ready");
     std::io::stdin().read_line(&mut String::new()).expect("the parent says when");
     let began = Instant::now();

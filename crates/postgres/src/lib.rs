@@ -32,6 +32,8 @@ use fault::Fault;
 use list::{OPEN, build_sql, find_rows};
 use pool::{Conn, Pool, READING};
 use row::{Found, ThreadRow, find_known, find_row, list_damaged};
+#[doc(hidden)]
+pub use session::FIND_LEFT;
 use session::{Listener, Session};
 use turn::{Head, Specs, read_header, read_turn};
 use write::{Append, Holders, Writer};

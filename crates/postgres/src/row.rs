@@ -21,19 +21,31 @@ macro_rules! alive {
     };
 }
 
+macro_rules! columns {
+    () => {
+        "SELECT id, name, title, turns, created, updated, epoch, written, holder, noted, standing, records, last, \
+         seal, status, waits, "
+    };
+}
+
 /// The columns of a row, and whether its holder is alive.
 macro_rules! select_rows {
     ($rest:literal) => {
         concat!(
-            "SELECT id, name, title, turns, created, updated, epoch, written, holder, noted, standing, records, last, \
-             seal, status, waits, holder IS NOT NULL AND ",
+            $crate::row::columns!(),
+            "holder IS NOT NULL AND ",
             $crate::row::alive!(),
             ", origin FROM thread ",
             $rest
         )
     };
 }
-pub(crate) use {alive, select_rows};
+pub(crate) use {alive, columns, select_rows};
+
+/// A row by its name, without a look at who is alive: that reads all locks of the server.
+const BY_NAME: &str = concat!(columns!(), "false, origin FROM thread WHERE name = $1");
+const BY_NAME_LOCKED: &str =
+    concat!(columns!(), "false, origin FROM thread WHERE name = $1 FOR NO KEY UPDATE");
 
 /// A row as it is found.
 pub(crate) struct Found {
@@ -56,16 +68,22 @@ pub(crate) fn lock_row(conn: &mut Conn, name: &ThreadId) -> Result<Option<Found>
     row.as_ref().map(parse_row).transpose()
 }
 
+/// Locks the row of a thread without a look at who is alive.
+pub(crate) fn lock_row_of_any(conn: &mut Conn, name: &ThreadId) -> Result<Option<ThreadRow>, Fault> {
+    let row = conn.find(BY_NAME_LOCKED, &[&name.as_str()])?;
+    Ok(row.as_ref().map(parse_row).transpose()?.map(|found| found.row))
+}
+
 /// Locks the row of a thread under a lease that is in force.
 pub(crate) fn lock_leased(conn: &mut Conn, lease: &Lease) -> Result<ThreadRow, Fault> {
-    let row = lock_row(conn, lease.thread())?.map(|found| found.row);
-    let row = row.filter(|row| row.epoch == lease.epoch());
+    let row = lock_row_of_any(conn, lease.thread())?.filter(|row| row.epoch == lease.epoch());
     row.ok_or_else(|| JournalError::fenced(lease.thread()).into())
 }
 
 /// The row of a thread that has turns.
 pub(crate) fn find_known(conn: &mut Conn, name: &ThreadId) -> Result<ThreadRow, Fault> {
-    let row = find_row(conn, name)?.map(|found| found.row).filter(|row| row.turns > 0);
+    let row = conn.find(BY_NAME, &[&name.as_str()])?;
+    let row = row.as_ref().map(parse_row).transpose()?.map(|found| found.row).filter(|row| row.turns > 0);
     row.ok_or_else(|| StoreError::NoThread { thread: name.clone() }.into())
 }
 

@@ -19,6 +19,8 @@ use crate::fault::Fault;
 
 /// How many threads may wait to be told of. What finds no room is not told: who reads looks from time to time as well.
 const ROOM: usize = 1024;
+/// How soon after something was told the next is: what is written meanwhile is told in one.
+const GATHERS: Duration = Duration::from_millis(5);
 /// How soon a session that was lost is begun anew.
 const PAUSE: Duration = Duration::from_millis(300);
 /// How often the first session is begun anew before who waits for it is told why.
@@ -175,6 +177,7 @@ impl Keeper {
                     let names: Vec<&str> = threads.iter().map(ThreadId::as_str).collect();
                     client.query(&tell, &[&own, &names]).await?;
                     threads.clear();
+                    tokio::time::sleep(GATHERS).await;
                 }
                 None => {
                     // This also says that the session is alive.
@@ -190,8 +193,8 @@ impl Keeper {
     }
 }
 
-/// Threads whose holder died amid a turn.
-const FIND_LEFT: &str = concat!(
+/// Selects the threads whose holder died amid a turn: what each session looks for from time to time.
+pub const FIND_LEFT: &str = concat!(
     "SELECT name FROM thread WHERE holder IS NOT NULL AND turns > 0 AND NOT noted AND NOT ",
     crate::row::alive!()
 );

@@ -10,7 +10,8 @@ use planwright::journal::{
 use crate::fault::Fault;
 use crate::pool::{Conn, WRITING};
 use crate::row::{
-    End, ThreadRow, delete_row, find_end, keep_end, keep_origin, lock_leased, lock_row, open_turn, save_row,
+    End, ThreadRow, delete_row, find_end, keep_end, keep_origin, lock_leased, lock_row, lock_row_of_any,
+    open_turn, save_row,
 };
 use crate::turn::{Head, Specs};
 
@@ -158,7 +159,7 @@ impl Writer<'_> {
 
     /// Gives a thread back if the lease is still in force. A thread without turns is deleted.
     pub fn release(&self, conn: &mut Conn, lease: &Lease) -> Result<(), Fault> {
-        conn.atomically(WRITING, |conn| match lock_row(conn, lease.thread())?.map(|found| found.row) {
+        conn.atomically(WRITING, |conn| match lock_row_of_any(conn, lease.thread())? {
             Some(row) if row.epoch != lease.epoch() => Ok(()),
             Some(row) if row.turns == 0 => delete_row(conn, &row),
             Some(mut row) => {
@@ -173,7 +174,7 @@ impl Writer<'_> {
     /// Deletes a thread.
     pub fn delete(&self, conn: &mut Conn, lease: &Lease, again: bool) -> Result<(), Fault> {
         conn.atomically(WRITING, |conn| {
-            if again && lock_row(conn, lease.thread())?.is_none() {
+            if again && lock_row_of_any(conn, lease.thread())?.is_none() {
                 return Ok(());
             }
             let row = lock_leased(conn, lease)?;
