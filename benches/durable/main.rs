@@ -1,11 +1,13 @@
 //! What it costs that a run outlives its process: whole runs through [`Threads`] with [`SqliteStore`],
 //! next to a loop written by hand that writes each step down as one row of such a database; long runs,
 //! and many threads that wait. In memory where the system has a file system there, so that no disk is
-//! measured. With the argument `at_once`, runs at once over one store instead.
+//! measured. With the argument `at_once`, runs at once over one store instead; with `scale`, a service
+//! at scale by simulation.
 
 mod at_once;
 mod by_hand;
 mod measured;
+mod scale;
 #[path = "../support/mod.rs"]
 mod support;
 mod waiting;
@@ -29,6 +31,9 @@ const SIZES: [usize; 3] = [10, 100, 1_000];
 fn main() {
     if std::env::args().any(|argument| argument == "at_once") {
         return at_once::table();
+    }
+    if std::env::args().any(|argument| argument == "scale") {
+        return scale::table();
     }
     let folder = folder();
     let rounds = if support::measures() { 20 } else { 1 };

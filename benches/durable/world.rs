@@ -1,7 +1,7 @@
 //! What the runs ask: the canned replan run, or a plan of so many small steps.
 
 use std::fmt::Write as _;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use planwright::driver::Agent;
 use planwright::machine::ModelReply;
@@ -62,21 +62,33 @@ impl World {
 
     /// The agent that lives in it.
     pub fn agent(self) -> Agent {
+        self.slow_agent(Arc::new(|| {}))
+    }
+
+    /// The agent that lives in it, whose models and tools take as long as `pass` does.
+    pub fn slow_agent(self, pass: Pass) -> Agent {
         let mut spec = support::spec();
         spec.policy.plan.max_steps = 100_000;
         spec.limits.max_reply_bytes = u32::MAX;
         let small = matches!(self, World::Steps(_));
         let contracts = spec.tools.clone();
-        let mut builder = Agent::builder(spec).model(Canned(Mutex::new(self)));
+        let mut builder = Agent::builder(spec).model(Canned(Mutex::new(self), pass.clone()));
         for (at, contract) in contracts.into_iter().enumerate() {
             let world = if small { World::Steps(String::new()) } else { World::replan() };
-            builder = builder.tool(FnTool::new(contract, move |_| Ok(world.tool(at))));
+            let pass = pass.clone();
+            builder = builder.tool(FnTool::new(contract, move |_| {
+                pass();
+                Ok(world.tool(at))
+            }));
         }
         builder.build().expect("the spec checks")
     }
 }
 
-struct Canned(Mutex<World>);
+/// Lets the time pass that a model or a tool takes.
+pub type Pass = Arc<dyn Fn() + Send + Sync>;
+
+struct Canned(Mutex<World>, Pass);
 
 impl Model for Canned {
     fn name(&self) -> &str {
@@ -84,6 +96,7 @@ impl Model for Canned {
     }
 
     fn ask(&self, request: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
+        self.1();
         let mut world = self.0.lock().expect("nothing panics with it");
         Ok(ModelReply::text(world.model(request.frame.role)))
     }
