@@ -22,7 +22,7 @@ use crate::message::{Message, split};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
-use crate::service::{Service, Shared, Under};
+use crate::service::{Service, Shared, Under, Work};
 use planwright::driver::ThreadHandle;
 use planwright::machine::HumanAnswer;
 use planwright_app::StoredThread;
@@ -133,30 +133,34 @@ pub(crate) async fn run_agent(
 ) -> Result<Response> {
     let thread = caller.thread("$.threadId", &input.thread_id)?;
     let stored = Arc::new(service.thread(thread.clone()));
-    let (from, items) = match input.answer(&service)? {
+    let (begin, work): (Begin, Work<ChatReply>) = match input.answer(&service)? {
         Some((token, answer)) => {
             caller.check_may(Right::Answer)?;
-            let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
-                let go = |handle: ThreadHandle<'_>, agent: &_| handle.token(token).answer(agent, answer);
-                ChatReply::of(stored, service.go_on(stored, under, go)?)
-            };
-            perform_followed(&service, thread, Begin::Here, work).await?
+            let go = |handle: ThreadHandle<'_>, agent: &_| handle.token(token).answer(agent, answer);
+            (
+                Begin::Here,
+                Box::new(|service, stored, under| ChatReply::of(stored, service.go_on(stored, under, go)?)),
+            )
         }
         None if read_expired(&service, &stored).await? => {
-            let work = |service: &Service, stored: &StoredThread, under: &Under<'_>| {
-                ChatReply::of(stored, service.go_on(stored, under, |handle, agent| handle.resume(agent))?)
-            };
-            perform_followed(&service, thread, Begin::Here, work).await?
+            let go = |handle: ThreadHandle<'_>, agent: &_| handle.resume(agent);
+            (
+                Begin::Here,
+                Box::new(move |service, stored, under| {
+                    ChatReply::of(stored, service.go_on(stored, under, go)?)
+                }),
+            )
         }
         None => {
             let (question, history) = split(&input.messages)?;
             service.check_length("$.messages", &question)?;
-            let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
+            let ask = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
                 ask(service, stored, under, None, parameters.agent.as_deref(), &question, history)
             };
-            perform_followed(&service, thread, Begin::NextTurn, work).await?
+            (Begin::NextTurn, Box::new(ask))
         }
     };
+    let (from, items) = perform_followed(&service, thread, begin, work).await?;
     let messages = input.messages.iter().map(|message| json!(message)).collect();
     let run = Run { service, caller, stored, thread: input.thread_id, run: input.run_id };
     Ok(stream_told(run.service.patience, move |outlet| run.tell(from.turn, messages, outlet).tell(items)))

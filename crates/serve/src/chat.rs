@@ -18,7 +18,7 @@ use crate::once::{asked_once, thread_of};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
-use crate::service::{Service, Shared, Under};
+use crate::service::{Service, Shared, Under, Work};
 use planwright::contract::EditedSteps;
 use planwright::driver::{Stopped, time_for};
 use planwright::journal::{Asked, ThreadId};
@@ -64,14 +64,14 @@ pub(crate) async fn chat(
         None => asked.as_ref().map_or_else(|| caller.new_thread(), |asked| thread_of(&caller, asked))?,
     };
     let begin = wants_stream(&headers).then_some(Begin::NextTurn);
-    reply(&service, &caller, thread, begin, move |service, stored, under| {
+    let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
         if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
             return Ok(told);
         }
         let agent = request.agent.as_deref();
         ask(service, stored, under, asked, agent, request.message.trim(), Vec::new())
-    })
-    .await
+    };
+    reply(&service, &caller, thread, begin, Box::new(work)).await
 }
 
 /// Asks as the next turn. What the thread waits for is said instead.
@@ -99,7 +99,7 @@ pub(crate) async fn reply(
     caller: &Caller,
     thread: ThreadId,
     begin: Option<Begin>,
-    work: impl FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send + 'static,
+    work: Work<ChatReply>,
 ) -> Result<Response> {
     let Some(begin) = begin else {
         return service.perform(thread, work).await.map(|reply| Json(reply).into_response());
@@ -190,13 +190,13 @@ pub(crate) async fn answer(
     let asked = asked_once(&caller, &headers, &request)?;
     let (answer, thread) = (request.answer(&service)?, caller.thread("$.thread_id", &request.thread_id)?);
     let begin = wants_stream(&headers).then_some(Begin::Here);
-    reply(&service, &caller, thread, begin, move |service, stored, under| {
+    let work = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
         if let Some(told) = service.tell_again(stored, asked.as_ref(), under)? {
             return Ok(told);
         }
         give_answer(service, stored, under, asked, request, answer)
-    })
-    .await
+    };
+    reply(&service, &caller, thread, begin, Box::new(work)).await
 }
 
 /// Gives the answer of a request to what the thread waits for, and goes on with it.

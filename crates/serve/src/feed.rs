@@ -15,7 +15,7 @@ use crate::live::{Note, Watching, What};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
-use crate::service::{Service, Shared, Under};
+use crate::service::{Service, Shared, Work};
 use planwright::driver::{Progress, retell};
 use planwright::journal::{StoreError, ThreadId};
 use planwright::ports::Signal;
@@ -142,7 +142,7 @@ pub(crate) async fn perform_followed(
     service: &Shared,
     thread: ThreadId,
     begin: Begin,
-    work: impl FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send + 'static,
+    work: Work<ChatReply>,
 ) -> Result<(Position, mpsc::Receiver<Item>)> {
     let running = service.live.run(&thread);
     let mut watching = service.live.watch(&thread, Some(&running));

@@ -164,11 +164,11 @@ pub(crate) async fn complete(
         ask(service, stored, under, None, Some(&model), &question, history)
     };
     if !request.stream.unwrap_or_default() {
-        let turn = service.perform(thread, work).await?.turn;
+        let turn = service.perform(thread, Box::new(work)).await?.turn;
         let reply = move || Ok(Json(CompletionReply::of(&service, &stored, &shown, turn)?).into_response());
         return read(reply).await;
     }
-    let (from, items) = perform_followed(&service, thread, Begin::NextTurn, work).await?;
+    let (from, items) = perform_followed(&service, thread, Begin::NextTurn, Box::new(work)).await?;
     let wants_usage = request.stream_options.unwrap_or_default().include_usage.unwrap_or_default();
     Ok(stream_told(service.patience, move |outlet| {
         let begun = json!({

@@ -1,11 +1,13 @@
 //! The runs under way: so many at once, so many in line, and none that holds a thread of the runtime.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinError;
 
 use crate::problem::{Kind, Problem, Result};
 use planwright::driver::CancelToken;
@@ -74,7 +76,7 @@ impl Pool {
         if self.is_stopping.load(Ordering::SeqCst) {
             return Err(stopping());
         }
-        let work = tokio::task::spawn_blocking(move || {
+        let work = block(move || {
             let done = work(token);
             drop(place);
             done
@@ -153,8 +155,15 @@ impl Drop for Place {
     }
 }
 
+/// Does work on a thread for blocking work. The task is the same whatever it does and gives, so it is compiled once.
+async fn block<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    let task: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> = Box::new(move || Box::new(work()));
+    let done = tokio::task::spawn_blocking(task).await?;
+    Ok(*done.downcast().expect("the task gives what the work gave"))
+}
+
 /// Reads on a thread for blocking work.
 pub(crate) async fn read<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let work = tokio::task::spawn_blocking(work);
+    let work = block(work);
     work.await.map_err(|error| Problem::new(Kind::Store, format!("the request broke off: {error}")))?
 }

@@ -76,6 +76,9 @@ impl<'a> Under<'a> {
     }
 }
 
+/// What a run does to a thread, once there is a place for it.
+pub(crate) type Work<T> = Box<dyn FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send>;
+
 impl Service {
     pub fn new(
         setup: Setup,
@@ -167,42 +170,33 @@ impl Service {
     }
 
     /// Performs a run of a thread once there is a place for it. Those who watch are told, from when it stands in line.
-    pub fn perform<T: Told + Send + 'static, W>(
+    pub fn perform<T: Told + Send + 'static>(
         self: &Arc<Self>,
         thread: ThreadId,
-        work: W,
-    ) -> impl Future<Output = Result<T>> + Send + use<T, W>
-    where
-        W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
-    {
+        work: Work<T>,
+    ) -> impl Future<Output = Result<T>> + Send + use<T> {
         let running = self.live.run(&thread);
         self.perform_as(running, thread, work)
     }
 
     /// As [`perform`](Service::perform), for a run that is watched by now.
-    pub fn perform_as<T: Told + Send + 'static, W>(
+    pub fn perform_as<T: Told + Send + 'static>(
         self: &Arc<Self>,
         running: Running,
         thread: ThreadId,
-        work: W,
-    ) -> impl Future<Output = Result<T>> + Send + use<T, W>
-    where
-        W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
-    {
+        work: Work<T>,
+    ) -> impl Future<Output = Result<T>> + Send + use<T> {
         let (pool, work) = (Arc::clone(&self.pool), self.work(running, thread, work));
         async move { pool.run(work).await? }
     }
 
     /// A run of a thread, for the pool.
-    pub fn work<T: Told + 'static, W>(
+    fn work<T: Told + 'static>(
         self: &Arc<Self>,
         running: Running,
         thread: ThreadId,
-        work: W,
-    ) -> impl FnOnce(CancelToken) -> Result<T> + Send + 'static + use<T, W>
-    where
-        W: FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<T> + Send + 'static,
-    {
+        work: Work<T>,
+    ) -> impl FnOnce(CancelToken) -> Result<T> + Send + 'static + use<T> {
         let (service, request, parent) = (Arc::clone(self), request_id(), request_span());
         move |cancel| {
             let stored = service.thread(thread);
@@ -241,9 +235,10 @@ impl Service {
     /// and says so where it is shown.
     pub fn go_on_in_turn(self: &Arc<Self>, thread: ThreadId) -> impl Future<Output = ()> + Send + use<> {
         let running = self.live.run(&thread);
-        let work = self.work(running, thread, |service, stored, under| {
+        let go: Work<ShownTurn> = Box::new(|service, stored, under| {
             service.go_on(stored, under, |handle, agent| handle.resume(agent))
         });
+        let work = self.work(running, thread, go);
         let pool = Arc::clone(&self.pool);
         async move { drop(pool.run_in_turn(work).await) }
     }

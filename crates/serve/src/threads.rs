@@ -11,11 +11,11 @@ use crate::describe::{Changes, Reads, Runs};
 use crate::input::{Body, Given, Thread, whole_number};
 use crate::pool::read;
 use crate::problem::{Kind, Problem, RESOLVE, Result};
-use crate::service::{Service, Shared};
+use crate::service::{Service, Shared, Under};
 use planwright::driver::Resolution;
 use planwright::journal::ThreadId;
 use planwright_app::shapes::ThreadName;
-use planwright_app::{ShownThread, ShownTurn};
+use planwright_app::{ShownThread, ShownTurn, StoredThread};
 
 #[derive(Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -54,10 +54,10 @@ pub(crate) async fn resume_thread(
     State(service): State<Shared>,
     Thread(thread): Thread,
 ) -> Result<Json<ShownTurn>> {
-    let turn = service.perform(thread, |service, stored, under| {
+    let go = |service: &Service, stored: &StoredThread, under: &Under<'_>| {
         service.go_on(stored, under, |handle, agent| handle.resume(agent))
-    });
-    turn.await.map(Json)
+    };
+    service.perform(thread, Box::new(go)).await.map(Json)
 }
 
 /// Why a turn is ended.
@@ -148,10 +148,10 @@ pub(crate) async fn resolve_write(
     Body(request): Body<ResolveRequest>,
 ) -> Result<Json<ShownTurn>> {
     let (token, resolution) = request.resolution()?;
-    let turn = service.perform(thread, |service, stored, under| {
+    let go = move |service: &Service, stored: &StoredThread, under: &Under<'_>| {
         service.go_on(stored, under, |handle, agent| handle.token(token).resolve(agent, resolution))
-    });
-    turn.await.map(Json)
+    };
+    service.perform(thread, Box::new(go)).await.map(Json)
 }
 
 /// How much of a thread a new one begins with.

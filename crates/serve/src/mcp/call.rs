@@ -15,20 +15,18 @@ use crate::keys::Right;
 use crate::mcp::question::{Question, answers_to};
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::ChatReply;
-use crate::service::{Service, Under};
+use crate::service::{Service, Work};
 use crate::threads::{ResolveRequest, end_turn};
 use planwright::contract::excerpt;
 use planwright::driver::CancelToken;
 use planwright::journal::ThreadId;
 use planwright_app::{Pending, RunLocation, StoredThread};
 
-type Work = Box<dyn FnOnce(&Service, &StoredThread, &Under<'_>) -> Result<ChatReply> + Send>;
-
 /// What a call does to a thread.
 pub(super) struct ThreadTask {
     pub thread: ThreadId,
     pub begin: Begin,
-    pub work: Work,
+    pub work: Work<ChatReply>,
     /// Whether it answers what the thread waits for, or goes on with it.
     pub is_answer: bool,
 }
@@ -72,7 +70,7 @@ impl ThreadTask {
             Some(name) => caller.thread("$.thread_id", name)?,
             None => caller.new_thread()?,
         };
-        let work: Work = Box::new(move |service, stored, under| {
+        let work: Work<ChatReply> = Box::new(move |service, stored, under| {
             ask(service, stored, under, None, Some(&agent), question.trim(), Vec::new())
         });
         Ok(ThreadTask { thread, begin: Begin::NextTurn, work, is_answer: false })
@@ -93,7 +91,7 @@ impl ThreadTask {
             named.ok_or_else(|| Problem::new(Kind::Input, "$.thread_id: expected the name of a thread"))?;
         let thread = caller.thread("$.thread_id", named)?;
         let given: Vec<&str> = ANSWERS.into_iter().filter(|field| arguments.contains_key(*field)).collect();
-        let work: Work = match given[..] {
+        let work: Work<ChatReply> = match given[..] {
             ["resume"] => {
                 caller.check_may(Right::Run)?;
                 Box::new(|service, stored, under| {
@@ -135,7 +133,7 @@ impl ThreadTask {
     /// Has what stops the call stop the run, and what it asks a person.
     pub fn stopped_by(self, stop: &Arc<Stop>) -> Self {
         let (stop, work, thread) = (Arc::clone(stop), self.work, self.thread.clone());
-        let work: Work = Box::new(move |service, stored, under| {
+        let work: Work<ChatReply> = Box::new(move |service, stored, under| {
             stop.hold(under.cancel_token());
             let reply = work(service, stored, under)?;
             if let Some(token) = reply.token.clone() {
