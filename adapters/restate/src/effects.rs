@@ -86,7 +86,9 @@ impl Effects {
             let (id, fresh, given_up) = (task.id(), is_fresh(&task.id()), Arc::clone(&self.given_up));
             let (sender, receiver) = channel();
             self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id, receiver);
-            std::thread::spawn(move || sender.send(perform(&task, fresh, true, (work.deadline, &given_up))));
+            std::thread::spawn(move || {
+                let _ = sender.send(perform(&task, fresh, true, (work.deadline, &given_up)));
+            });
         }
         let performed = match here {
             Some(task) => perform(&task, is_fresh(&first), work.begins, (work.deadline, &self.given_up)),

@@ -139,7 +139,7 @@ impl Thread {
 }
 
 fn thread_of(key: &str) -> Result<ThreadId, TerminalError> {
-    key.parse().map_err(|error| TerminalError::new_with_code(400, format!("{error}")))
+    key.parse().map_err(|error: String| TerminalError::new_with_code(400, error))
 }
 
 /// Does something once on a blocking thread: what came of it is kept, a refusal too.

@@ -18,11 +18,12 @@ use crate::object::{CURRENT, ThreadClient, refuse};
 use crate::worker::Worker;
 
 /// Why no effect is begun any more.
+#[derive(Clone, Copy)]
 enum Ending {
     /// An effect got no answer.
     Interrupted,
-    /// The run is ended from outside.
-    With(Event),
+    Cancelled,
+    DeadlinePassed,
 }
 
 /// One run under way in one invocation.
@@ -103,12 +104,12 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
             if !next.is_empty() {
                 self.perform(&next).await?;
             } else if let Some(ending) = self.ending.take() {
-                match ending {
-                    Ending::With(event) => {
-                        self.stepped.take(event, self.at, false).map_err(refuse)?;
-                    }
+                let event = match ending {
                     Ending::Interrupted => break,
-                }
+                    Ending::Cancelled => cancelled(),
+                    Ending::DeadlinePassed => Event::DeadlinePassed,
+                };
+                self.stepped.take(event, self.at, false).map_err(refuse)?;
             } else if !self.wait(&outstanding).await? {
                 break;
             }
@@ -144,7 +145,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
             // Only Restate itself fails here, and only when the invocation is cancelled. What came of the effect
             // meanwhile is asked for once more.
             Err(_) => {
-                self.ending = Some(Ending::With(cancelled()));
+                self.ending = Some(Ending::Cancelled);
                 Ok(())
             }
         }
@@ -169,7 +170,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
 
     fn check_deadline(&mut self) {
         if self.at > self.deadline {
-            self.ending.get_or_insert(Ending::With(Event::DeadlinePassed));
+            self.ending.get_or_insert(Ending::DeadlinePassed);
         }
     }
 
@@ -195,7 +196,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
                     self.take(Event::TimePassed { effect })?;
                 }
             }
-            Err(_) => self.ending = Some(Ending::With(cancelled())),
+            Err(_) => self.ending = Some(Ending::Cancelled),
         }
         Ok(true)
     }
@@ -230,7 +231,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
                 }
                 // A run that waits for a person ends with it, one that has ended stays as it is.
                 Err(_) if is_last => drop(self.stepped.take(cancelled(), self.at, false).map_err(refuse)?),
-                Err(_) => self.ending = Some(Ending::With(cancelled())),
+                Err(_) => self.ending = Some(Ending::Cancelled),
             }
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! `stage FOLDER ADDRESS [ANSWER_SECONDS]`. A call with the input `x` is held while the file `hold-x` is there.
 
+#[path = "restate/echo.rs"]
+mod echo;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,32 +13,10 @@ use std::time::Duration;
 
 use planwright::contract::{ToolContract, ToolEffect, Trust};
 use planwright::driver::{Agent, Threads};
-use planwright::machine::ModelReply;
-use planwright::ports::{FnTool, Model, ModelError, TokenSink, ToolCall, ToolError};
-use planwright::prompt::ModelRequest;
+use planwright::ports::{FnTool, ToolCall, ToolError};
 use planwright::spec::{Approval, Execution};
 use planwright_restate::Worker;
 use planwright_sqlite::SqliteStore;
-use serde_json::{Value, json};
-
-/// Says the question as its plan, and the end of everything else.
-struct Echo;
-
-impl Model for Echo {
-    fn name(&self) -> &str {
-        "echo"
-    }
-
-    fn ask(&self, asked: &ModelRequest, _: Option<TokenSink<'_>>) -> Result<ModelReply, ModelError> {
-        let payload: Value = serde_json::from_str(&asked.payload).unwrap_or_default();
-        let question = payload["user_question"].as_str().unwrap_or_default();
-        let reply = match asked.frame.role.to_string().as_str() {
-            "planner" | "replanner" => format!(r#"{{"goal": "a goal", "steps": {question}}}"#),
-            _ => json!({"final": "the end"}).to_string(),
-        };
-        Ok(ModelReply::text(reply))
-    }
-}
 
 /// Writes down the call, and the write under its key.
 fn call(folder: &Path, tool: &str, call: &ToolCall<'_>) -> Result<String, ToolError> {
@@ -72,7 +53,7 @@ fn main() {
         let (folder, name) = (folder.clone(), contract.name.clone());
         FnTool::new(contract, move |asked| call(&folder, &name, asked))
     });
-    let agent = Agent::builder(spec).model(Echo).tools(tools).build().unwrap();
+    let agent = Agent::builder(spec).model(echo::Echo).tools(tools).build().unwrap();
     let store = SqliteStore::open(folder.join("threads.db"), Default::default()).unwrap();
     Worker::new(agent, Threads::new(Arc::new(store))).listen(address).unwrap();
 }

@@ -61,13 +61,13 @@ fn of_two_workers_behind_a_proxy_the_one_that_is_left_finishes_the_runs() {
     assert!(finished.count() >= threads.len(), "{:?}", stage.calls(""));
 }
 
-/// How many partitions a node leads, as it says itself.
-fn leads(node: &Restate) -> Option<u64> {
+/// A figure of a node, as it says itself.
+fn gauge(node: &Restate, name: &str) -> Option<u64> {
     let mut stream = TcpStream::connect(node.node()).ok()?;
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", node.node()).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
-    let line = text.lines().find(|line| line.starts_with("restate_num_active_partition_leaders{"))?;
+    let line = text.lines().find(|line| line.starts_with(&format!("{name}{{")))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
@@ -84,20 +84,24 @@ fn of_three_nodes_the_two_that_are_left_go_on_when_the_leader_is_killed() {
         node.launch();
     }
     nodes.iter().for_each(Restate::await_start);
-    let leader = await_some("a leader", || nodes.iter().position(|node| leads(node) == Some(1)));
+    let (leads, has) = ("restate_num_active_partition_leaders", "restate_num_active_partitions");
+    await_some("a leader and one who follows", || {
+        let count = |name: &str| nodes.iter().map(|node| gauge(node, name)).sum::<Option<u64>>();
+        (count(leads) == Some(1) && count(has) == Some(2)).then_some(())
+    });
     let stage = Stage::new(None);
     let worker = stage.enter(None);
-    let other = (leader + 1) % nodes.len();
-    nodes[other].register(worker.address);
+    nodes[0].register(worker.address);
     let question = plan(&[step("store", "a", "one", &[]), step("store", "b", "two", &["one"])]);
     stage.hold("b");
-    nodes[other].send("led", "ask", &json!({"question": question}));
+    nodes[0].send("led", "ask", &json!({"question": question}));
     stage.await_calls("store b", 1);
+    let leader = await_some("a leader", || nodes.iter().position(|node| gauge(node, leads) == Some(1)));
     nodes[leader].kill();
     // The new leader has it performed again while the first attempt is still at it: both write under one key.
     stage.await_calls("store b", 2);
     stage.let_go("b");
-    stage.check_as_undisturbed(&nodes[other], "led", &question);
+    stage.check_as_undisturbed(&nodes[(leader + 1) % nodes.len()], "led", &question);
     let (run, _) = stage.await_status("led", "done");
     assert_eq!(stage.written(&run), ["a", "b"]);
 }

@@ -1,4 +1,5 @@
 //! Restate servers of the tests' own: on loopback, without telemetry, each in a temporary folder, ended with the test.
+#![allow(dead_code, reason = "each binary uses a part of it")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 /// How long anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An answer over HTTP: its status and its body.
 pub type Reply = (u16, String);
@@ -131,6 +132,11 @@ impl Restate {
             process.kill().unwrap();
             process.wait().unwrap();
         }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     pub fn node(&self) -> SocketAddr {
