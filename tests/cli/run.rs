@@ -1,6 +1,6 @@
 //! `run` and `resume`: the answer alone on stdout, everything else on stderr, and how they end.
 
-use crate::cli_support::{ANSWER, Home, QUESTION, Said, check, ended_journal, exhausted};
+use crate::cli_support::{ANSWER, Home, QUESTION, Said, check, ended_journal, exhausted, failed};
 use crate::support::{Answer, Server, completion};
 use crate::world::{PLAN, SUM};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ fn events_are_json_lines_and_the_last_is_the_answer() {
     assert_eq!((&last["type"], &last["content"]), (&"answer".into(), &ANSWER.into()));
     said.complains(&["PLAN"]);
 
-    exhausted().save(home.path("run.json")).unwrap();
+    failed().save(home.path("run.json")).unwrap();
     let said = replays(&home, &["--events"], 1);
     let last: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["type"], "error");
@@ -118,12 +118,28 @@ fn events_are_json_lines_and_the_last_is_the_answer() {
 #[test]
 fn run_that_ends_in_error_ends_the_program_with_1() {
     let home = Home::new();
-    exhausted().save(home.path("run.json")).unwrap();
+    failed().save(home.path("run.json")).unwrap();
     let error = "planwright: error: the run ended without an answer: ";
     replays(&home, &[], 1).prints_nothing().complains(&[error, "hint: --max-replans N"]);
     let object = replays(&home, &["--json"], 1).json();
     assert_eq!((&object["answer"], &object["phase"]), (&Value::Null, &"ERROR".into()));
     assert_eq!(object["error"]["code"], "VALIDATION_FAILED_MAX_REPLANS");
+}
+
+#[test]
+fn answer_that_was_not_accepted_is_printed_and_ends_the_program_with_1() {
+    let home = Home::new();
+    exhausted().save(home.path("run.json")).unwrap();
+    let said = replays(&home, &[], 1);
+    assert_eq!(said.stdout, format!("{ANSWER}\n"), "the answer alone");
+    said.complains(&[
+        "planwright: error: the answer was not accepted when it was checked: 예시가 없다\n",
+        "hint: --max-replans N",
+    ]);
+    let object = replays(&home, &["--json"], 1).json();
+    assert_eq!((&object["answer"], &object["objection"]), (&ANSWER.into(), &"예시가 없다".into()));
+    assert_eq!((&object["phase"], &object["error"]), (&"DONE".into(), &Value::Null));
+    assert!(object["result"].as_str().unwrap().ends_with("예시가 없다)"), "{object}");
 }
 
 #[test]

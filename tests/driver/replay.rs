@@ -39,9 +39,13 @@ pub fn drifts(spec: Spec, fixture: &Fixture) -> Vec<Drift> {
 /// The one drift of a shipped agent's story under a changed spec.
 #[track_caller]
 pub fn drift(story: &str, change: impl FnOnce(&mut Spec)) -> Drift {
-    let mut spec = agents::shipped("validated").unwrap();
+    drift_of("validated", story, change)
+}
+
+fn drift_of(agent: &str, story: &str, change: impl FnOnce(&mut Spec)) -> Drift {
+    let mut spec = agents::shipped(agent).unwrap();
     change(&mut spec);
-    let mut found = drifts(spec, &fixture("validated", story));
+    let mut found = drifts(spec, &fixture(agent, story));
     assert_eq!(found.len(), 1, "{found:#?}");
     found.remove(0)
 }
@@ -144,10 +148,9 @@ fn is_transition(drift: &Drift, path: &str, recorded: &str, new: &str) {
 
 #[test]
 fn changed_policy_is_transition_drift_at_the_line_that_is_missing_new_or_another() {
-    let fewer = drift("replanned_twice", |spec| spec.limits.max_replans = 0);
-    is_transition(&fewer, "trace line 4", "REPLAN_TRIGGER", "null");
-    let more = drift("replans_used_up", |spec| spec.limits.max_replans = 3);
-    is_transition(&more, "trace line 12", "null", "REPLAN_TRIGGER");
+    let replans = |most| drift_of("intent-first", "replans_used_up", |spec| spec.limits.max_replans = most);
+    is_transition(&replans(0), "trace line 4", "REPLAN_TRIGGER", "null");
+    is_transition(&replans(3), "trace line 10", "null", "REPLAN_TRIGGER");
     let unjudged = drift("accepted_at_once", |spec| {
         spec.policy.validate = Validate::Off;
         spec.roles.retain(|role, _| !matches!(role, RoleName::Validator | RoleName::Replanner));

@@ -108,7 +108,6 @@ fn run_goes_on_under_its_own_rules_or_the_changed_ones_where_it_is_asked_to() {
     assert_eq!(run.answer(), Some("답입니다."));
     let changed = agent(stricter(), &model(replies()), &Calls::default());
     let run = changed.resume(&mut journal).changed(Changed::Adopt).run().unwrap();
-    // A write was made, so what was done is told.
     assert_eq!(run.state().objection(), Some("아직"));
     let folded = fold(journal.records().unwrap()).unwrap();
     assert_eq!((folded.compiled.spec(), folded.state), (&stricter(), run.state().clone()));

@@ -79,7 +79,7 @@ fn update_takes_a_reply_for_a_changed_request_only_on_the_recorded_path() {
     let brief =
         |spec: &mut Spec| spec.roles.values_mut().for_each(|role| role.prompt.push_str("\nBe brief."));
     assert_eq!(told(&brief, "replanned_twice").unwrap(), (true, true));
-    let fewer = |spec: &mut Spec| spec.limits.max_replans = 0;
+    let fewer = |spec: &mut Spec| spec.limits.max_model_calls = Some(2);
     assert_eq!(told(&fewer, "replanned_twice").unwrap(), (false, false));
     let more = |spec: &mut Spec| spec.limits.max_replans = 3;
     let said = told(&more, "replans_used_up").unwrap_err().to_string();

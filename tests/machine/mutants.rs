@@ -5,7 +5,7 @@
 //! says what such a machine would have done. Where one is, it was broken by hand once, and the test was seen to fail.
 
 #[rustfmt::skip]
-const MUTANTS: [(u32, &str, &str, &str, &str); 45] = [
+const MUTANTS: [(u32, &str, &str, &str, &str); 46] = [
     (1, "a write starts without a look", "", "machine/broken_machines/authority.rs", "a write starts without a look"),
     (2, "authority is looked at and not taken", "", "machine/broken_machines/authority.rs", "a write takes no authority"),
     (3, "a tainted draft grants", "", "machine/broken_machines/authority.rs", "a tainted plan grants"),
@@ -51,6 +51,7 @@ const MUTANTS: [(u32, &str, &str, &str, &str); 45] = [
     (43, "a yes to one of several calls is a yes to all", "", "machine/broken_machines/authority.rs", "a yes to one call is a yes to all"),
     (44, "a call that was allowed beside others is made with another input", "", "machine/broken_machines/authority.rs", "a call of several is made with another input"),
     (45, "an approval is good for a call that was not shown, or for the next plan", "", "machine/broken_machines/authority.rs", "a yes is left for another call"),
+    (46, "a no after reading takes the answer away", "stands_rejected in state/task.rs", "machine/phases.rs", "a_no_after_untrusted_text_was_read_takes_no_answer_away"),
 ];
 
 #[test]

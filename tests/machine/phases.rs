@@ -1,9 +1,9 @@
 //! The rules, one claim each: what a run does on every kind of answer.
 
 use planwright::agents;
-use planwright::contract::FinalStep;
+use planwright::contract::{FinalStep, Trust};
 use planwright::machine::{EffectKind, FailureClass, ModelReply, PhaseName, Refusal, Usage};
-use planwright::spec::{Execution, OnExhausted, OnFailure, OnStepFailure, Spec};
+use planwright::spec::{Containment, Execution, OnExhausted, OnFailure, OnStepFailure, Spec};
 use serde_json::json;
 
 use crate::promise::{BROKEN, Say, Told, broken, found, id, refuses_to_say, text};
@@ -25,6 +25,11 @@ fn agent(name: &str, change: impl FnOnce(&mut Spec)) -> Spec {
 
 fn validated(change: impl FnOnce(&mut Spec)) -> Spec {
     agent("validated", change)
+}
+
+/// Every tool says what can be trusted, so a no is the validator's own.
+fn trusting(spec: &mut Spec) {
+    spec.tools.iter_mut().for_each(|tool| tool.trust = Trust::Trusted);
 }
 
 fn replanning(spec: &mut Spec) {
@@ -76,7 +81,7 @@ fn an_accepted_plan_is_written_up_after_three_model_calls() {
 #[test]
 fn rejected_plan_returns_to_plan_until_replans_run_out() {
     let round = [PLAN, "=", "=", REJECTED];
-    let told = fails(validated(|_| {}), &round.repeat(3), "VALIDATION_FAILED_MAX_REPLANS: 주제가 다름");
+    let told = fails(validated(trusting), &round.repeat(3), "VALIDATION_FAILED_MAX_REPLANS: 주제가 다름");
     let round = |planner| [planner, "wiki", "calc", "validator"];
     assert_eq!(told.asked, [round("planner"), round("replanner"), round("replanner")].concat());
     let phases = ["PLAN", "EXECUTE", "VALIDATE", "REPLAN_TRIGGER"].repeat(3);
@@ -91,12 +96,27 @@ fn rejected_plan_returns_to_plan_until_replans_run_out() {
 fn zero_replans_make_the_first_plan_final_or_answer_with_what_there_is() {
     let story = [PLAN, "=", "=", REJECTED, "at best"];
     let last = |on_exhausted| {
-        validated(|spec| (spec.limits.max_replans, spec.policy.on_exhausted) = (0, on_exhausted))
+        validated(|spec| {
+            trusting(spec);
+            (spec.limits.max_replans, spec.policy.on_exhausted) = (0, on_exhausted);
+        })
     };
     let told = fails(last(OnExhausted::Fail), &story[..4], "VALIDATION_FAILED_MAX_REPLANS: 주제가 다름");
     assert_eq!(told.phases(), ["PLAN", "EXECUTE", "VALIDATE"]);
     let told = tell(last(OnExhausted::Write), &story);
     assert_eq!((told.phase(), told.said()), (PhaseName::Done, "at best"));
+}
+
+#[test]
+fn a_no_after_untrusted_text_was_read_takes_no_answer_away() {
+    let last = || validated(|spec| spec.limits.max_replans = 0);
+    for found in ["=", "!"] {
+        let told = tell(last(), &[PLAN, "=", found, REJECTED, "at best"]);
+        let ended = (told.phase(), told.said(), told.state.objection());
+        assert_eq!(ended, (PhaseName::Done, "at best", Some("주제가 다름")));
+    }
+    let off = validated(|spec| (spec.limits.max_replans, spec.policy.containment) = (0, Containment::Off));
+    fails(off, &[PLAN, "=", "=", REJECTED], "VALIDATION_FAILED_MAX_REPLANS: 주제가 다름");
 }
 
 #[test]
@@ -172,7 +192,11 @@ fn a_failed_step_is_a_result_a_new_plan_or_the_end() {
 #[test]
 fn step_failures_and_rejections_share_one_count_of_replans() {
     let story = [PLAN, "!", ONLY_FINAL, REJECTED, PLAN, "=", "=", REJECTED];
-    let told = fails(validated(replanning), &story, "VALIDATION_FAILED_MAX_REPLANS: 주제가 다름");
+    let both = validated(|spec| {
+        trusting(spec);
+        replanning(spec);
+    });
+    let told = fails(both, &story, "VALIDATION_FAILED_MAX_REPLANS: 주제가 다름");
     assert_eq!(told.spent().replans, 2);
 }
 

@@ -13,7 +13,7 @@ use planwright::journal::{JournalError, JournalErrorKind, StoreError};
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum Class {
-    /// A run ended without an answer, or a check found something.
+    /// A run ended without an answer or with one that was not accepted, or a check found something.
     Failed,
     /// Wrong usage, or a file, spec or setting that cannot be used.
     Unusable,

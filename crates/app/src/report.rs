@@ -140,8 +140,7 @@ impl RunInfo<'_> {
     /// The answer for people: after the work, where the answer alone only says how each step stands.
     pub fn answer_text(&self, state: &State) -> Option<String> {
         let (answer, report) = (state.answer()?, report_text(self.prepared.agent.compiled(), state));
-        let answer = with_objection(answer, state);
-        Some(report.map_or_else(|| answer.clone(), |report| format!("{report}\n\n{answer}")))
+        Some(report.map_or_else(|| answer.to_owned(), |report| format!("{report}\n\n{answer}")))
     }
 
     fn has_prices(&self) -> bool {
@@ -184,10 +183,14 @@ impl RunInfo<'_> {
         Some(line)
     }
 
-    /// The error of a run; nothing where it has an answer or waits for a person.
+    /// The error of a run; nothing where it waits for a person, or has an answer to which nobody objects.
     pub fn error(&self, result: &Result<Run, Stopped>) -> Option<Error> {
         if let Some(error) = ended_run(result).and_then(Run::error) {
             return Some(self.ended_without_answer(error));
+        }
+        if let Some(reason) = result.as_ref().ok().and_then(|run| run.state().objection()) {
+            let problem = format!("the answer was not accepted when it was checked: {}", one_line(reason));
+            return Some(Error::new(Class::Failed, problem).hint(self.rejection_hint()));
         }
         let (stopped, location) = (result.as_ref().err()?, self.location);
         let pending_commands = || location.pending().map(|pending| pending.command_lines());
@@ -248,11 +251,7 @@ impl RunInfo<'_> {
             ErrorCode::ValidationFailedMaxReplans => {
                 // The validator's own words say what was not found.
                 why.clone_from(&error.message);
-                Some(match self.prepared.model.contains("offline") {
-                    true if self.prepared.has_documents => "ask in other words",
-                    true => "ask in other words, or name the folder to search with --docs DIR",
-                    false => "--max-replans N lets the run try more plans",
-                })
+                Some(self.rejection_hint())
             }
             ErrorCode::StepFailedMaxReplans => Some("--max-replans N lets the run try more plans"),
             ErrorCode::DeadlineExceeded => Some("`deadline_seconds` in the spec's limits sets the time"),
@@ -260,6 +259,15 @@ impl RunInfo<'_> {
         };
         let problem = format!("the run ended without an answer: {}", one_line(&why));
         Error { hint: hint.map(str::to_owned), ..Error::new(class, problem) }
+    }
+
+    /// What to do where no plan was good enough for the validator.
+    fn rejection_hint(&self) -> &'static str {
+        match self.prepared.model.contains("offline") {
+            true if self.prepared.has_documents => "ask in other words",
+            true => "ask in other words, or name the folder to search with --docs DIR",
+            false => "--max-replans N lets the run try more plans",
+        }
     }
 
     fn interruption(&self, interrupted: &Interrupted) -> Error {

@@ -36,6 +36,8 @@ pub struct ShownTurn {
     pub answer: Option<String>,
     /// Why there is none.
     pub error: Option<String>,
+    /// What the validator said against the answer, if that stands though it was rejected.
+    pub objection: Option<String>,
     /// The writes of which nobody knows whether they happened.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<crate::shapes::UnknownWrite>))]
     pub unknown: Vec<Unknown>,
@@ -185,6 +187,7 @@ impl ShownTurn {
                 let status = RunStatus::of(&folded);
                 shown.status = if running && !status.has_ended() { "running" } else { status.name() };
                 let state = &folded.state;
+                shown.objection = state.objection().map(str::to_owned);
                 (shown.plan, shown.result, shown.tainted) =
                     (plan_json(state), result_text(state), state.is_tainted());
                 (shown.current_step, shown.is_waiting_human) =

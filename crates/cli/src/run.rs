@@ -146,6 +146,7 @@ fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) ->
                 session.screen.begin();
                 let info = session.info(&talk.prepared, &input.question, talk.location());
                 info.answer_text(run.state()).iter().for_each(|answer| out::complain(&text::clean(answer)));
+                info.error(&Ok(run)).iter().for_each(|error| out::complain_of(error, session.style));
                 talk.refresh()?;
             }
             Some(stopped) => {

@@ -23,6 +23,8 @@ pub(crate) struct ChatReply {
     result: Option<String>,
     /// Why there is no answer, or why none is waited for any more.
     error: Option<String>,
+    /// What the validator said against the answer, if that stands though it was rejected.
+    objection: Option<String>,
     /// What a person is asked.
     question: Option<String>,
     /// The token of that question, which an answer to it names.
@@ -85,6 +87,7 @@ impl ChatReply {
             agent: turn.agent,
             result: turn.result,
             error: turn.error.or(expired),
+            objection: turn.objection,
             token: open.map(|open| open.token.clone()),
             question,
             messages,

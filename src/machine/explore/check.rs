@@ -55,11 +55,9 @@ pub(super) enum Outcome {
     Broken,
 }
 
-/// Whether a rejection by a validator that read what is untrusted takes nothing away: there is an answer, or a write was
-/// made that the user is to be told of.
+/// Whether a rejection takes no answer away, because the validator read what is untrusted.
 fn stands(policy: &Policy, state: &State) -> bool {
-    let finished = policy.validate_at == ValidateAt::Answer || !state.task.written.is_empty();
-    finished && state.task.tainted && policy.containment != Containment::Off
+    state.task.tainted && policy.containment != Containment::Off
 }
 
 /// One step from an abstract state to another, without words.

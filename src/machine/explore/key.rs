@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::sample::{fresh_input, sample};
-use crate::contract::{PlanStep, ToolEffect, Validate};
+use crate::contract::{PlanStep, ToolEffect};
 use crate::machine::authority::find_untrusted;
 use crate::machine::awaits::{nested_spec, stage_awaits};
 use crate::machine::state::{ExecuteStage, granted_input, literal_template, write_key};
@@ -38,8 +38,6 @@ pub struct Key {
     answered: bool,
     /// The writes that are not made again.
     written: Vec<String>,
-    /// Whether one was made, where a rejection after that is no end.
-    wrote: bool,
     /// The calls that may be made without a person, and those that were.
     authority: Vec<(String, bool)>,
     pub progress: Option<PlanKey>,
@@ -89,9 +87,6 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         past: task.artifacts.past.len(),
         feedback: task.feedback.as_ref().map(|feedback| !feedback.fix_hint.trim().is_empty()),
         tainted: (task.tainted, draft.is_some_and(|draft| draft.tainted)),
-        wrote: !phase.is_terminal()
-            && compiled.policy().validate != Validate::Off
-            && !task.written.is_empty(),
         written: if phase.is_terminal() { Vec::new() } else { written(compiled, task) },
         authority: if phase.is_terminal() { Vec::new() } else { authority(compiled, task) },
         answered: task.artifacts.final_answer.is_some(),

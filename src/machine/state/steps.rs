@@ -32,10 +32,18 @@ impl Progress {
         self.plan.steps.iter().zip(&self.steps).enumerate().map(|(at, (planned, run))| (at, planned, run))
     }
 
-    /// The first of the steps that a step waits for that failed, if one did.
-    pub(crate) fn failed_need(&self, step: usize) -> Option<u32> {
+    /// The first of the steps that a step waits for that failed, if one did. A step that `tells` of others, and does not
+    /// work on their output, is not kept from it by one that was left out.
+    pub(crate) fn failed_need(&self, step: usize, tells: bool) -> Option<u32> {
         let needs = self.schedule.links.needs.get(step)?;
-        needs.iter().copied().find(|&need| self.steps.get(need as usize).is_some_and(StepRun::has_failed))
+        let source = self.source(step as u32);
+        let told = |need: u32, run: &StepRun| {
+            tells && source != Some(need) && (run.is_left_out() || run.is_ambiguous())
+        };
+        let stops = |need: &u32| {
+            self.steps.get(*need as usize).is_some_and(|run| run.has_failed() && !told(*need, run))
+        };
+        needs.iter().copied().find(stops)
     }
 
     /// The step whose output is the input of this one.

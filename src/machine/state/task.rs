@@ -14,7 +14,7 @@ use crate::contract::{
     Decision, Intent, LabelledPart, PlanStep, PreviousContext, Shortfall, Source, Verdict,
 };
 use crate::machine::vocabulary::{Counters, Failure, GrantedBy, PhaseName, RunError, TraceLine, Usage};
-use crate::spec::{CompiledSpec, Containment, Policy, RoleName, ValidateAt};
+use crate::spec::{CompiledSpec, Containment, Policy, RoleName};
 
 /// A run at one moment. It serialises whole: written, read and stepped is the same as stepped. One that
 /// is read is checked, so that no file can make the machine panic.
@@ -291,10 +291,9 @@ impl Task {
     }
 
     /// Whether what was done stands though a validator rejects it for the last time: what it read may have talked it
-    /// into that, and there is an answer, or a write was made that the user is to be told of.
+    /// into that.
     pub(crate) fn stands_rejected(&self, policy: &Policy) -> bool {
-        let finished = policy.validate_at == ValidateAt::Answer || !self.written.is_empty();
-        finished && self.tainted && policy.containment != Containment::Off
+        self.tainted && policy.containment != Containment::Off
     }
 
     /// Whether the answer may rest on what is untrusted: a tool's output, or an earlier answer that rests on one.

@@ -3,7 +3,7 @@
 use super::step_run::{LEFT_OUT, StepFailure, StepOutput, StepRun};
 use super::steps::Progress;
 use crate::contract::{PlanStep, Unresolved};
-use crate::spec::CompiledSpec;
+use crate::spec::{CompiledAgent, CompiledSpec};
 
 /// The result of a step that needs no call: it is the final one, lacks its input, or repeats another.
 pub(crate) fn result_without_call(
@@ -16,7 +16,8 @@ pub(crate) fn result_without_call(
         return Some(StepRun::completed(StepOutput::FinalStep, 1));
     }
     let name = |at: u32| Some(progress.plan.steps.get(at as usize)?.name(at as usize));
-    if let Some(need) = progress.failed_need(step as usize) {
+    let tells = matches!(compiled.agent(&planned.tool), Some(CompiledAgent::Role(_)));
+    if let Some(need) = progress.failed_need(step as usize, tells) {
         let (kind, what) = match progress.steps.get(need as usize)?.is_left_out() {
             true => (LEFT_OUT, "was left out"),
             false => ("dependency", "failed"),

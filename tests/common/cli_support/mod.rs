@@ -14,7 +14,7 @@ use planwright::journal::{FileJournal, Fixture};
 use planwright::machine::{Input, ModelReply};
 use planwright::ports::{Cause, Model, ModelError, TokenSink, Tool, ToolCall, ToolError, ToolOutput};
 use planwright::prompt::ModelRequest;
-use planwright::spec::Approval;
+use planwright::spec::{Approval, Containment, Spec};
 use serde_json::Value;
 
 pub const QUESTION: &str = "상태기계란 무엇인가?";
@@ -188,7 +188,12 @@ impl Tool for Says {
 }
 
 fn agent(replies: &[&str]) -> Agent {
-    let spec = agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "wiki");
+    agent_that(|_| {}, replies)
+}
+
+fn agent_that(change: fn(&mut Spec), replies: &[&str]) -> Agent {
+    let mut spec = agents::shipped("validated").unwrap().with_tools(|tool| tool.name == "wiki");
+    change(&mut spec);
     let clock = ToolContract::text("clock", "Tells the time.", ToolEffect::Pure);
     let wiki = agents::tool("wiki").unwrap();
     Agent::builder(spec)
@@ -215,10 +220,17 @@ pub fn replanned() -> Fixture {
     agent(&[PLAN, NOT_YET, PLAN, GOOD, ANSWER]).job(input()).run().unwrap().fixture().unwrap()
 }
 
-/// Sent back until no replan is left.
+/// Sent back until no replan is left, and answered in spite of that.
 pub fn exhausted() -> Fixture {
-    let replies = [PLAN, NOT_YET, PLAN, NOT_YET, PLAN, NOT_YET];
+    let replies = [PLAN, NOT_YET, PLAN, NOT_YET, PLAN, NOT_YET, ANSWER];
     agent(&replies).job(input()).run().unwrap().fixture().unwrap()
+}
+
+/// Sent back until no replan is left, by an agent of the user's own that is not contained.
+pub fn failed() -> Fixture {
+    let replies = [PLAN, NOT_YET, PLAN, NOT_YET, PLAN, NOT_YET];
+    let own = |spec: &mut Spec| (spec.name, spec.policy.containment) = ("mine".to_owned(), Containment::Off);
+    agent_that(own, &replies).job(input()).run().unwrap().fixture().unwrap()
 }
 
 /// A journal of a run whose model went away after the plan.

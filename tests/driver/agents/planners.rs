@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use planwright::contract::Trust;
+use planwright::driver::Run;
 use planwright::journal::Outcome;
 use planwright::ports::ScriptedModel;
 use planwright::spec::{OnExhausted, RoleName};
@@ -30,8 +32,7 @@ fn recorded_runs_of_validated_end_as_they_should_with_their_calls() {
     replays(VALIDATED, "notebook", 5, 3, Done("1) **정의**: Plan-Then-Execute 모델은"));
     replays(VALIDATED, "replanned_without_a_hint", 5, 2, Done("1. 자판기"));
     replays(VALIDATED, "replanned_twice", 7, 4, Done("물체를 옮기는 로봇"));
-    let said = "VALIDATION_FAILED_MAX_REPLANS: 두 방식을 비교한 자료가 여전히 없습니다.";
-    replays(VALIDATED, "replans_used_up", 6, 4, Error(said));
+    replays(VALIDATED, "replans_used_up", 7, 4, Done("찾은 글은 물체를 집어 옮기는 로봇만"));
     replays(VALIDATED, "malformed_plan", 4, 1, Done("1. 자판기"));
     let said = "PLAN_ERROR: contract: $: expected a whole JSON object, found one that is cut off: \
                 \"{\\\"goal\\\": \\\"일상 속 예를 찾는다.\\\", \\\"steps\\\": [{\\\"tool\\\": \\\"wiki\\\", \
@@ -52,8 +53,9 @@ fn recorded_runs_of_validated_end_as_they_should_with_their_calls() {
 }
 
 /// Runs `validated` with a validator that never accepts. Returns the calls and how it ended.
-fn never_accepted(max_replans: u32, on_exhausted: OnExhausted) -> (u32, usize, Outcome) {
+fn never_accepted(max_replans: u32, on_exhausted: OnExhausted, trust: Trust) -> (u32, usize, Run) {
     let mut spec = spec(VALIDATED);
+    spec.tools.iter_mut().for_each(|tool| tool.trust = trust);
     spec.limits.max_replans = max_replans;
     spec.policy.on_exhausted = on_exhausted;
     let mut script = ScriptedModel::new().reply_as(RoleName::Writer, "with what there is");
@@ -63,24 +65,35 @@ fn never_accepted(max_replans: u32, on_exhausted: OnExhausted) -> (u32, usize, O
     let (script, calls) = (Arc::new(script), Calls::default());
     let run = echoing(spec, &script, &calls).build().unwrap().run("q").unwrap();
     assert_eq!(script.asked(), run.counters().model_calls as usize);
-    (run.counters().model_calls, calls.count(), run.outcome())
+    (run.counters().model_calls, calls.count(), run)
 }
 
 #[test]
 fn n_replans_allow_n_and_one_plans_and_the_next_rejection_ends_the_run() {
     for replans in 0..=3 {
-        let (asked, called, outcome) = never_accepted(replans, OnExhausted::Fail);
+        let (asked, called, run) = never_accepted(replans, OnExhausted::Fail, Trust::Trusted);
         assert_eq!((asked, called), (2 * (replans + 1), replans as usize + 1));
-        let Outcome::Error(error) = outcome else { panic!("{outcome:?}") };
-        assert_eq!(error.to_string(), "VALIDATION_FAILED_MAX_REPLANS: 자료가 없습니다");
+        assert_eq!(run.error().unwrap().to_string(), "VALIDATION_FAILED_MAX_REPLANS: 자료가 없습니다");
+    }
+}
+
+#[test]
+fn no_of_a_validator_that_read_untrusted_text_stands_beside_the_answer_and_takes_none_away() {
+    for replans in 0..=3 {
+        let (asked, called, run) = never_accepted(replans, OnExhausted::Fail, Trust::Untrusted);
+        assert_eq!((asked, called), (2 * (replans + 1) + 1, replans as usize + 1));
+        assert_eq!(
+            (run.answer(), run.state().objection()),
+            (Some("with what there is"), Some("자료가 없습니다"))
+        );
     }
 }
 
 #[test]
 fn policy_may_say_to_write_with_what_there_is_when_replans_are_used_up() {
-    let (asked, called, outcome) = never_accepted(2, OnExhausted::Write);
+    let (asked, called, run) = never_accepted(2, OnExhausted::Write, Trust::Trusted);
     assert_eq!((asked, called), (7, 3));
-    assert_eq!(outcome, Outcome::Answer("with what there is".to_owned()));
+    assert_eq!(run.outcome(), Outcome::Answer("with what there is".to_owned()));
 }
 
 const INTENT_FIRST: &str = "intent-first";

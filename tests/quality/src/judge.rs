@@ -45,7 +45,8 @@ pub fn judge(question: &Question, exit_code: Option<i32>, answer: Option<&str>) 
     let misstates: Vec<String> = question.must_not.iter().filter(|text| body.states(text)).cloned().collect();
     let says_so = |text: &Text| DECLINES.split('|').any(|words| text.0.contains(words));
     let declines = |text: &str| !is_cited(text) && says_so(&Text::new(text));
-    let at_once = exit_code == Some(1) || paragraphs().next().is_some_and(declines);
+    // An answer that was not accepted is an answer: what it says is judged like any other.
+    let at_once = (exit_code == Some(1) && answer.is_none()) || paragraphs().next().is_some_and(declines);
     // A reply may quote what is near before it says what is missing, but nothing that misleads.
     let declined = at_once || misstates.is_empty() && paragraphs().any(declines);
     let may_decline = question.kind == Kind::Trap || question.expect == Expect::Decline;
@@ -54,7 +55,8 @@ pub fn judge(question: &Question, exit_code: Option<i32>, answer: Option<&str>) 
         Some(0 | 1) if may_decline && (declined || states_all) => Verdict::Right,
         Some(0 | 1) if at_once => Verdict::Declined,
         Some(0) if states_all => Verdict::Right,
-        Some(0) if may_decline || !misstates.is_empty() => Verdict::Misleading,
+        Some(0 | 1) if may_decline || !misstates.is_empty() => Verdict::Misleading,
+        Some(1) => Verdict::Declined,
         Some(0) if declined => Verdict::Declined,
         Some(0) => Verdict::Incomplete,
         _ => Verdict::Broken,

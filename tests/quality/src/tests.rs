@@ -42,6 +42,8 @@ fn a_trap_is_passed_by_declining_before_anything_misleads() {
     let zebra = questions.find(|question| question.id == "zebra").expect("the zebra");
     for (code, answer, expected) in [
         (1, None, Verdict::Right),
+        (1, Some("It is sandpit. [1]"), Verdict::Misleading),
+        (1, Some("Nothing was found about \"zebra\"."), Verdict::Right),
         (0, Some("It is sandpit. [1]"), Verdict::Misleading),
         (0, Some("There is no lion. [1]"), Verdict::Misleading),
         (0, Some("It sleeps. [1]\n\nNothing was found about \"zebra\"."), Verdict::Right),

@@ -8,7 +8,7 @@ use crate::contract::{FILL, PlanStep, Returned, resolve_input, schema::Schema};
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::StepRun;
 use crate::machine::{EffectKind, Progress};
-use crate::spec::{RoleName, Write};
+use crate::spec::{CompiledAgent, RoleName, Write};
 
 pub(super) fn check(seen: &Seen<'_>) -> Claimed {
     check_answer(seen)?;
@@ -19,7 +19,13 @@ pub(super) fn check(seen: &Seen<'_>) -> Claimed {
         let named = plan.schedule.links.references.get(&step);
         for name in references(planned).chain(named.into_iter().flat_map(|named| named.keys())) {
             let found = find(plan, step, name);
-            let has_output = found.is_some_and(|at| plan.is_done(at) || is_left_out(plan, at));
+            // A role that writes is told what was left out, unless that is what it works on.
+            let is_role = matches!(seen.compiled.agent(&planned.tool), Some(CompiledAgent::Role(_)));
+            let tells = is_role && planned.input_from.as_ref() != Some(name);
+            let untried = |at: usize| {
+                tells && plan.steps.get(at).is_some_and(|run| run.is_left_out() || run.is_ambiguous())
+            };
+            let has_output = found.is_some_and(|at| plan.is_done(at) || is_left_out(plan, at) || untried(at));
             ensure(has_output, || {
                 format!("{} starts, and {name} has no output", planned.name(step as usize))
             })?;
