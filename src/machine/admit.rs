@@ -4,7 +4,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::awaits::{awaited_here, local};
+use super::awaits::{answerer, local};
 use super::batch::asked_calls;
 use super::run::leaves_room;
 use super::state::{State, StepRun, Task};
@@ -38,10 +38,10 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
         true => Some((compiled, state)),
         false => local(compiled, state, id).map(|here| (here.compiled, here.state)),
     };
-    let (compiled, state) = here.ok_or(Refusal::NotAwaited(id))?;
-    let effect = awaited_here(compiled, state, id.kind).ok_or(Refusal::NotAwaited(id))?;
+    let (compiled, state) = here.ok_or_else(|| Refusal::NotAwaited(id))?;
+    let answerer = answerer(compiled, state, id.kind).ok_or_else(|| Refusal::NotAwaited(id))?;
     match event {
-        _ if !event.is_answer_to(&effect) => Err(Refusal::WrongKind(id)),
+        _ if event.answerer() != Some(answerer) => Err(Refusal::WrongKind(id)),
         Event::HumanAnswered { answer, .. } => check_answer(compiled, state, answer, id),
         _ => Ok(()),
     }

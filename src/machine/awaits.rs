@@ -2,7 +2,7 @@
 //! which answer fits are read from it; so a run read from a journal knows what to ask for again.
 
 use super::state::{ExecuteStage, Phase, PlanStage, State, StepRun, Task};
-use super::vocabulary::{Effect, EffectId, EffectKind, Place, WriteReason};
+use super::vocabulary::{Answerer, Effect, EffectId, EffectKind, Place, WriteReason};
 use crate::spec::{CompiledAgent, CompiledSpec, MAX_NESTING, RoleName};
 
 /// The table: the one effect that a stage waits for. While steps run, each of them waits for its own:
@@ -52,10 +52,9 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, compiled: &Comp
     match *run {
         StepRun::Running { attempt } => {
             let id = EffectKind::Step { draft, step, attempt }.into();
-            let agent = task.planned(step).and_then(|planned| compiled.agent(&planned.tool));
-            Some(match agent {
-                Some(CompiledAgent::Role(_)) => Effect::AskModel { id, role: RoleName::Agent },
-                _ => Effect::CallTool { id, step },
+            Some(match is_models(step, task, compiled) {
+                true => Effect::AskModel { id, role: RoleName::Agent },
+                false => Effect::CallTool { id, step },
             })
         }
         StepRun::Waiting { attempt } => {
@@ -67,7 +66,7 @@ pub(super) fn step_awaits(run: &StepRun, step: u32, task: &Task, compiled: &Comp
 }
 
 /// The effect of this kind that a run itself waits for. Costs the same however many it waits for.
-pub(super) fn awaited_here(compiled: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
+fn awaited_here(compiled: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Effect> {
     let task = &state.task;
     let found = if let Phase::Execute(ExecuteStage::Running) = state.phase {
         let step = kind.step()?;
@@ -76,6 +75,33 @@ pub(super) fn awaited_here(compiled: &CompiledSpec, state: &State, kind: EffectK
         stage_awaits(&state.phase, task, compiled)
     };
     found.filter(|effect| effect.id().kind == kind)
+}
+
+/// Who answers the effect of this kind that a run itself waits for. Said without making the effect: every event is
+/// asked about.
+pub(super) fn answerer(compiled: &CompiledSpec, state: &State, kind: EffectKind) -> Option<Answerer> {
+    let task = &*state.task;
+    let Phase::Execute(ExecuteStage::Running) = state.phase else {
+        return awaited_here(compiled, state, kind).map(|effect| effect.answerer());
+    };
+    let now = task.progress.as_ref()?.steps.get(kind.step()? as usize)?;
+    match (now, kind) {
+        (StepRun::Running { attempt: now }, EffectKind::Step { draft, step, attempt }) => {
+            let is_models = is_models(step, task, compiled);
+            let answerer = if is_models { Answerer::Model } else { Answerer::Tool };
+            (draft == task.draft && attempt == *now).then_some(answerer)
+        }
+        (StepRun::Waiting { attempt: now }, EffectKind::Wait { draft, attempt, .. }) => {
+            (draft == task.draft && attempt == *now).then_some(Answerer::Time)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the agent of a step is asked itself, and no tool called.
+fn is_models(step: u32, task: &Task, compiled: &CompiledSpec) -> bool {
+    let agent = task.planned(step).and_then(|planned| compiled.agent(&planned.tool));
+    matches!(agent, Some(CompiledAgent::Role(_)))
 }
 
 /// The effect of an id that the run waits for; `None` where it does not.

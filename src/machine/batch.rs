@@ -45,7 +45,7 @@ fn asked_with(compiled: &CompiledSpec, task: &Task, first: u32) -> Vec<u32> {
     let schedule = &progress.schedule;
     let asks = until.filter_map(|(at, planned, _)| {
         let at = at as u32;
-        let is_called = schedule.ready.contains(&at)
+        let is_called = schedule.ready.contains(at)
             && !schedule.approved.contains_key(&at)
             && result_without_call(progress, at, planned, compiled).is_none()
             && task.standing_write(compiled, at).is_none();

@@ -132,7 +132,7 @@ fn start_after(
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
     settle(&mut phase, &mut run);
-    finish(phase, run)
+    Step { state: State { phase, task: run.task }, effects: run.effects, moves: run.moves }
 }
 
 /// Moves a run, or the one nested in it that the event is for.
@@ -152,13 +152,7 @@ pub(super) fn step(compiled: &CompiledSpec, state: State, event: Event) -> Resul
         return Err(unhandled(State { phase, task: run.task }, event));
     }
     settle(&mut phase, &mut run);
-    Ok(finish(phase, run))
-}
-
-#[inline]
-fn finish(phase: Phase, run: Run<'_>) -> Step {
-    let Run { task, effects, moves, .. } = run;
-    Step { state: State { phase, task }, effects, moves }
+    Ok(Step { state: State { phase, task: run.task }, effects: run.effects, moves: run.moves })
 }
 
 fn unhandled(state: State, event: Event) -> Box<Refused> {
@@ -184,7 +178,7 @@ fn step_nested(
             run.task.counters.transitions = run.task.counters.transitions.saturating_add(1);
             absorb(&mut run, place, before, stepped);
             settle(&mut phase, &mut run);
-            Ok(finish(phase, run))
+            Ok(Step { state: State { phase, task: run.task }, effects: run.effects, moves: run.moves })
         }
         Err(refused) => {
             let Refused { state: nested, event, .. } = *refused;

@@ -126,7 +126,8 @@ impl<'a> Run<'a> {
             return;
         }
         let effect = stage_awaits(phase, &self.task, self.compiled);
-        if let Some(effect) = effect.filter(|_| effect != self.awaited) {
+        let before = self.awaited.map(|effect| effect.id().kind);
+        if let Some(effect) = effect.filter(|effect| Some(effect.id().kind) != before) {
             // A repair that the limits do not allow never happened, so no line tells of it.
             let line = self.repair.take();
             if self.emit(effect) {

@@ -218,7 +218,8 @@ pub(super) fn strays(compiled: &CompiledSpec, state: &State) -> Vec<Letter> {
         // An answer to what was not asked is refused whatever its kind; two kinds will do.
         let kinds = if asked.is_some() { strays.len() } else { 2 };
         let strays = strays.into_iter().take(kinds);
-        let strays = strays.filter(|event| !asked.is_some_and(|asked| event.is_answer_to(asked)));
+        let strays =
+            strays.filter(|event| !asked.is_some_and(|asked| event.answerer() == Some(asked.answerer())));
         letters.extend(strays.map(|event| Letter { name: Rc::clone(&name), event, fits: false }));
     }
     letters

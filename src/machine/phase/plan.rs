@@ -53,7 +53,7 @@ impl Run<'_> {
             });
         }
         if !policy.keeps_steps() {
-            task.artifacts.past.extend(task.progress.take());
+            task.artifacts.keep_past(task.progress.take());
             task.authority.forget_steps();
         } else if let Some(progress) = &mut task.progress {
             let dropped = progress.drop_pending();

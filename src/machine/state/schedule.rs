@@ -104,7 +104,7 @@ impl Progress {
         }
         let schedule = &mut self.schedule;
         if schedule.links.needs.is_empty() && schedule.twins.is_empty() {
-            schedule.ready.extend(base as u32..count as u32);
+            schedule.ready.append(base as u32..count as u32);
             return;
         }
         schedule.missing.resize(base, 0);
@@ -183,7 +183,7 @@ impl Progress {
 
     /// Counts a step that may start as running.
     pub(crate) fn begin(&mut self, step: u32) {
-        self.schedule.ready.remove(&step);
+        self.schedule.ready.remove(step);
         self.schedule.running = self.schedule.running.saturating_add(1);
     }
 
@@ -201,7 +201,7 @@ impl Progress {
 
     /// Records what became of a step that has not begun.
     pub(crate) fn leave_out(&mut self, step: u32, run: StepRun) {
-        self.schedule.ready.remove(&step);
+        self.schedule.ready.remove(step);
         self.finish(step, run);
     }
 

@@ -1,7 +1,7 @@
 //! The steps of a plan being carried out, and which of them may start.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -160,7 +160,8 @@ impl Progress {
             && schedule.twins.iter().enumerate().all(before)
             && links.dependents.iter().flatten().all(within)
             && links.references.iter().all(|(step, named)| within(step) && named.values().all(|at| at < step))
-            && schedule.ready.iter().all(pending)
+            && schedule.ready.0.iter().all(pending)
+            && schedule.ready.0.iter().is_sorted_by(|before, after| before < after)
             && schedule.people.iter().all(within)
             && schedule.approved.keys().all(pending)
             && schedule.filled.keys().all(within)
@@ -199,7 +200,7 @@ pub struct Schedule {
     /// For each step, how many of those it waits for are unfinished; empty where none waits.
     pub(crate) missing: Vec<u32>,
     /// Steps that wait for nothing and have not started.
-    pub(crate) ready: BTreeSet<u32>,
+    pub(crate) ready: Ready,
     /// Steps about which a person is still to be asked: no step behind one starts before.
     pub(crate) people: BTreeSet<u32>,
     /// Steps whose calls a person has allowed and that have not started, each with the step whose question that was.
@@ -211,4 +212,42 @@ pub struct Schedule {
     /// For a step whose input leaves values to a model, those that it has written, in order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) filled: BTreeMap<u32, Vec<Value>>,
+}
+
+/// Positions of steps, lowest first. They come and go at the ends nearly always, which costs a tree more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ready(VecDeque<u32>);
+
+impl Ready {
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.0.front().copied()
+    }
+
+    pub(crate) fn contains(&self, step: u32) -> bool {
+        self.0.binary_search(&step).is_ok()
+    }
+
+    pub(crate) fn insert(&mut self, step: u32) {
+        if let Err(at) = self.0.binary_search(&step) {
+            self.0.insert(at, step);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, step: u32) {
+        if self.first() == Some(step) {
+            self.0.pop_front();
+        } else if let Ok(at) = self.0.binary_search(&step) {
+            self.0.remove(at);
+        }
+    }
+
+    /// Adds positions behind all that are there.
+    pub(crate) fn append(&mut self, steps: std::ops::Range<u32>) {
+        self.0.extend(steps);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
 }

@@ -209,11 +209,14 @@ pub struct Task {
 impl Task {
     /// The memory of a run that begins.
     pub(crate) fn new(input: Input, tainted: bool) -> Self {
+        // As many as a run with one replan has: a list's own first step is four, which is felt.
+        let mut drafts = Vec::with_capacity(2);
+        drafts.push(Draft { tainted, ..Draft::default() });
         Task {
             input,
             understanding: Understanding::default(),
             draft: 1,
-            drafts: vec![Draft { tainted, ..Draft::default() }],
+            drafts,
             feedback: None,
             progress: None,
             decisions: Vec::new(),
@@ -379,4 +382,15 @@ pub struct Artifacts {
     /// The last reply that was cut and not taken, as far as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cut_reply: Option<String>,
+}
+
+impl Artifacts {
+    /// Keeps a plan that another takes the place of.
+    pub(crate) fn keep_past(&mut self, plan: Option<Progress>) {
+        // Plans are large, and most runs have one or two of them: a list's own first step is four.
+        if self.past.is_empty() {
+            self.past.reserve_exact(2);
+        }
+        self.past.extend(plan);
+    }
 }

@@ -44,7 +44,25 @@ pub enum Effect {
     },
 }
 
+/// Who answers an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answerer {
+    Model,
+    Tool,
+    Person,
+    Time,
+}
+
 impl Effect {
+    pub(in crate::machine) fn answerer(&self) -> Answerer {
+        match self {
+            Effect::AskModel { .. } => Answerer::Model,
+            Effect::CallTool { .. } => Answerer::Tool,
+            Effect::AskHuman { .. } => Answerer::Person,
+            Effect::Wait { .. } => Answerer::Time,
+        }
+    }
+
     /// The id that the answer must carry.
     pub fn id(&self) -> EffectId {
         match self {
@@ -91,9 +109,11 @@ pub struct EffectId {
 /// What an effect asks, in the run that asks it. Numbers count from 1, positions of steps from 0; `ask` is
 /// which asking for the same reply (later ones are repairs), `attempt` which try of the step, `nth` which
 /// decision in the draft.
+// A tag of its own word: in half of one, beside a half number, each comparison waits for the write before it.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
+#[repr(u32)]
 pub enum EffectKind {
     /// Asking whether the question is in scope.
     Scope { ask: u32 },

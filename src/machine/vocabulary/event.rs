@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::effect::{Effect, EffectId};
+use super::effect::{Answerer, EffectId};
 use super::usage::Usage;
 use crate::contract::{AskedCall, PlanStep, Source};
 
@@ -77,17 +77,15 @@ impl Event {
         }
     }
 
-    /// Whether this kind of event answers such an effect.
-    pub(in crate::machine) fn is_answer_to(&self, effect: &Effect) -> bool {
-        match self {
-            Event::ModelReplied { .. } | Event::ModelFailed { .. } => {
-                matches!(effect, Effect::AskModel { .. })
-            }
-            Event::ToolReturned { .. } => matches!(effect, Effect::CallTool { .. }),
-            Event::HumanAnswered { .. } | Event::Expired { .. } => matches!(effect, Effect::AskHuman { .. }),
-            Event::TimePassed { .. } => matches!(effect, Effect::Wait { .. }),
-            Event::Cancelled { .. } | Event::DeadlinePassed => true,
-        }
+    /// Whose answer it is, if it is one.
+    pub(in crate::machine) fn answerer(&self) -> Option<Answerer> {
+        Some(match self {
+            Event::ModelReplied { .. } | Event::ModelFailed { .. } => Answerer::Model,
+            Event::ToolReturned { .. } => Answerer::Tool,
+            Event::HumanAnswered { .. } | Event::Expired { .. } => Answerer::Person,
+            Event::TimePassed { .. } => Answerer::Time,
+            Event::Cancelled { .. } | Event::DeadlinePassed => return None,
+        })
     }
 
     /// Makes it the answer to another effect.

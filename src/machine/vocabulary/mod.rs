@@ -7,7 +7,7 @@ mod outcome;
 mod trace;
 mod usage;
 
-pub use effect::{Effect, EffectId, EffectKind, Path, Place};
+pub use effect::{Answerer, Effect, EffectId, EffectKind, Path, Place};
 pub use event::{AllowedCall, Event, FailureClass, HumanAnswer, ModelFailure, ModelReply, ToolOutcome};
 pub use outcome::{Denial, ErrorCode, Failure, PhaseName, Refusal, RunError, WriteReason};
 pub use trace::{Concern, GrantedBy, NestedTrace, Steps, TraceLine};

@@ -65,7 +65,7 @@ impl Run<'_> {
                 return;
             }
             // What a person looks at does not depend on which of the steps before answered first.
-            let next = schedule.ready.first().copied();
+            let next = schedule.ready.first();
             let next = next.filter(|step| schedule.people.first().is_none_or(|person| person >= step));
             let Some(step) = next else {
                 if schedule.running == 0 {
