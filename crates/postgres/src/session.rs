@@ -193,8 +193,11 @@ impl Keeper {
     }
 }
 
-/// Selects the threads whose holder died amid a turn: what each session looks for from time to time.
+/// Selects the threads whose holder died amid a turn: what each session looks for from time to time. Who is alive is
+/// asked once for each holder.
 pub const FIND_LEFT: &str = concat!(
-    "SELECT name FROM thread WHERE holder IS NOT NULL AND turns > 0 AND NOT noted AND NOT ",
-    crate::row::alive!()
+    "SELECT name FROM thread AS it WHERE it.holder IS NOT NULL AND turns > 0 AND NOT noted AND it.holder IN ( \
+       SELECT holder FROM (SELECT DISTINCT holder FROM thread WHERE holder IS NOT NULL) AS thread WHERE NOT ",
+    crate::row::alive!(),
+    ")"
 );
