@@ -51,6 +51,8 @@ impl Worker {
 
     /// Serves Restate until a future is ready. Inside a tokio runtime.
     pub async fn serve(self, listener: TcpListener, until: impl Future) {
+        // Answers are written in pieces, which would wait for one another's acknowledgement. Connections inherit this.
+        let _ = socket2::SockRef::from(&listener).set_tcp_nodelay(true);
         let endpoint = Endpoint::builder().bind(self.service()).build();
         HttpServer::new(endpoint).serve_with_cancel(listener, until).await;
     }
