@@ -46,7 +46,7 @@ fn question_without_an_answer_is_told_and_the_chat_goes_on() {
     let args = ["--docs", "notes", "--max-replans", "0"];
     chat(&home, &args, "프랑스의 수도는?\n12/4+9?\n", 0)
         .prints(&["12"])
-        .complains(&["planwright: error: the run ended without an answer"]);
+        .complains(&["planwright: error: the answer was not accepted when it was checked"]);
     // The exit code is that of the last question.
     chat(&home, &args, "12/4+9?\n프랑스의 수도는?\n", 1);
 }

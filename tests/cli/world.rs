@@ -162,7 +162,8 @@ fn further_headers_come_from_the_variables_that_the_file_names() {
     home.write("config/planwright/config.toml", &text);
     let ask = ["run", "--agent", "evaluate-loop", "비밀유지 의무는 얼마나 가나?"];
     home.check(&ask, 2).complains(&["TEAM, named by api-key, is not set"]);
-    check(home.program().env("TEAM", "team-0123456789").args(ask), "", 0);
+    // What was found does not answer it, and the answer says so.
+    check(home.program().env("TEAM", "team-0123456789").args(ask), "", 1);
     assert_eq!(embedder.seen()[0].header("api-key"), Some("team-0123456789"));
 }
 
@@ -279,7 +280,7 @@ fn sums_that_are_not_read_are_declined_with_what_is_not_read() {
     {
         let said = home.check(&["run", question], 1);
         said.complains(&["`%` or `mod` between numbers and numbers above twenty in words are not read"]);
-        assert_eq!(said.stdout, "", "{question}");
+        assert!(said.stdout.starts_with("I cannot read this as an expression"), "{question}");
     }
     home.check(&["run", "What is 7% of 200?"], 0).prints(&["14"]);
     home.check(&["run", "twenty plus 4"], 0).prints(&["24"]);

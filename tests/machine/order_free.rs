@@ -119,7 +119,7 @@ fn ends_the_same_in_any_order(name: &str) {
     let shipped = agents::shipped(name).expect("shipped");
     let side_by_side = beside(shipped, 2).policy.execution != Execution::Sequential;
     // What has not been met by then is looked for in further cases: some of it is rare for some agents.
-    for _ in 0..40 {
+    for _ in 0..400 {
         let ran = runner.run(&cases, |(spec, width, seed, order)| {
             let compiled = beside(spec, width).check().expect("a choice that does not check is left out");
             let in_order = run(&compiled, seed, &met, |_| 0);

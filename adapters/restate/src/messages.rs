@@ -103,6 +103,9 @@ pub(crate) struct TimeOut {
     pub effect: EffectId,
 }
 
+/// Under which key the object's state has [`Current`].
+pub(crate) const CURRENT: &str = "current";
+
 /// The run that a thread was last at, in the object's state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Current {

@@ -1,21 +1,20 @@
 //! The virtual object of a thread: one handler for each thing that happens to it from outside.
 
-use planwright::driver::{HumanInput, NewTurn, Stepped, Stopped};
-use planwright::journal::{Record, StoreError, ThreadId, system::now_ms};
+use planwright::driver::{Agent, HumanInput, NewTurn, Stepped, Stopped, Threads};
+use planwright::journal::{Record, ThreadId, system::now_ms};
 use planwright::machine::{Effect, Event};
 use restate_sdk::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::messages::{Answer, Ask, Cancel, Current, End, Report, Resolve, TimeOut};
-use crate::turn::Turn;
-use crate::worker::Worker;
-
-/// The object's state: the run that it was last at.
-pub(crate) const CURRENT: &str = "current";
+use crate::messages::{Answer, Ask, CURRENT, Cancel, Current, End, Report, Resolve, TimeOut};
+use crate::turn::{Turn, refuse};
 
 /// A thread.
-pub(crate) struct Thread(pub Worker);
+pub(crate) struct Thread {
+    pub agent: Agent,
+    pub threads: Threads,
+}
 
 /// The last turn of a thread, as an invocation finds it.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -29,14 +28,13 @@ struct Found {
 impl Thread {
     #[handler]
     async fn ask(&self, ctx: ObjectContext<'_>, ask: Json<Ask>) -> HandlerResult<Json<Report>> {
-        let (worker, thread, ask) = (self.0.clone(), thread_of(ctx.key())?, ask.into_inner());
-        let named = thread.clone();
-        let Ask { question, history } = ask;
-        let draw = move || NewTurn::draw(&worker.agent, worker.threads.store(), &named, question, history);
+        let (thread, Ask { question, history }) = (thread_of(ctx.key())?, ask.into_inner());
+        let (agent, threads, named) = (self.agent.clone(), self.threads.clone(), thread.clone());
+        let draw = move || NewTurn::draw(&agent, threads.store(), &named, question, history);
         let new: NewTurn = once(&ctx, "begin", draw).await?;
         let (turn, at) = (new.turn, new.at);
-        let stepped = Stepped::begin(&self.0.agent, &thread, new).map_err(refuse)?;
-        Turn::new(&ctx, &self.0, thread, turn, stepped, at).follow().await
+        let stepped = Stepped::begin(&self.agent, &thread, new).map_err(refuse)?;
+        Turn::new(&ctx, &self.threads, thread, turn, stepped, at).follow().await
     }
 
     #[handler]
@@ -74,12 +72,12 @@ impl Thread {
     async fn end(&self, ctx: ObjectContext<'_>, end: Json<End>) -> HandlerResult<()> {
         let Json(End { run, reason }) = end;
         let (found, records) = self.find(&ctx).await?;
-        let stepped = Stepped::open(&self.0.agent, &records).map_err(refuse)?;
+        let stepped = Stepped::open(&self.agent, &records).map_err(refuse)?;
         if stepped.run() != run || stepped.has_ended() {
             return Ok(());
         }
         let thread = thread_of(ctx.key())?;
-        let mut turn = Turn::new(&ctx, &self.0, thread, found.turn, stepped, found.at);
+        let mut turn = Turn::new(&ctx, &self.threads, thread, found.turn, stepped, found.at);
         turn.take(Event::Cancelled { reason })?;
         turn.follow().await.map(drop)
     }
@@ -89,13 +87,13 @@ impl Thread {
     async fn time_out(&self, ctx: ObjectContext<'_>, over: Json<TimeOut>) -> HandlerResult<()> {
         let Json(TimeOut { run, effect }) = over;
         let (found, records) = self.find(&ctx).await?;
-        let stepped = Stepped::open(&self.0.agent, &records).map_err(refuse)?;
+        let stepped = Stepped::open(&self.agent, &records).map_err(refuse)?;
         let asks = stepped.outstanding().iter().map(Effect::id).any(|id| id == effect);
         if stepped.run() != run || !asks {
             return Ok(());
         }
         let thread = thread_of(ctx.key())?;
-        let mut turn = Turn::new(&ctx, &self.0, thread, found.turn, stepped, found.at);
+        let mut turn = Turn::new(&ctx, &self.threads, thread, found.turn, stepped, found.at);
         turn.take(Event::Expired { effect })?;
         turn.follow().await.map(drop)
     }
@@ -116,22 +114,22 @@ impl Thread {
         token: Option<String>,
     ) -> HandlerResult<Json<Report>> {
         let (Found { turn, at, .. }, records) = self.find(&ctx).await?;
-        let stepped = Stepped::go_on(&self.0.agent, &records, said, token.as_deref(), at).map_err(refuse)?;
-        Turn::new(&ctx, &self.0, thread_of(ctx.key())?, turn, stepped, at).follow().await
+        let stepped = Stepped::go_on(&self.agent, &records, said, token.as_deref(), at).map_err(refuse)?;
+        Turn::new(&ctx, &self.threads, thread_of(ctx.key())?, turn, stepped, at).follow().await
     }
 
     /// The last turn, and its records up to where this invocation found it. A record is never changed, so reading them
     /// again gives the same.
     async fn find(&self, ctx: &ObjectContext<'_>) -> HandlerResult<(Found, Vec<Record>)> {
-        let (worker, thread) = (self.0.clone(), thread_of(ctx.key())?);
-        let (threads, named) = (worker.threads.clone(), thread.clone());
+        let (threads, thread) = (self.threads.clone(), thread_of(ctx.key())?);
+        let (shared, named) = (threads.clone(), thread.clone());
         let find = move || {
-            let store = threads.store();
+            let store = shared.store();
             let turn = store.turns(&named)?.saturating_sub(1);
             Ok(Found { turn, records: store.records(&named, turn)?.len(), at: now_ms() })
         };
         let found: Found = once(ctx, "open", find).await?;
-        let read = move || worker.threads.store().records(&thread, found.turn);
+        let read = move || threads.store().records(&thread, found.turn);
         let mut records = tokio::task::spawn_blocking(read).await?.map_err(Stopped::from).map_err(refuse)?;
         records.truncate(found.records);
         Ok((found, records))
@@ -150,16 +148,4 @@ async fn once<T: Serialize + DeserializeOwned + Send + 'static>(
 ) -> Result<T, TerminalError> {
     let work = || async move { Ok(Json(tokio::task::spawn_blocking(work).await?.map_err(refuse)?)) };
     ctx.run(work).name(name).await.map(Json::into_inner)
-}
-
-/// A refusal ends the invocation. What may be otherwise another time is tried again by Restate.
-pub(crate) fn refuse(stopped: Stopped) -> HandlerError {
-    match stopped {
-        Stopped::Store(error @ StoreError::NoThread { .. }) => {
-            TerminalError::new_with_code(404, error.to_string()).into()
-        }
-        Stopped::Store(error) => error.into(),
-        Stopped::Journal(error) => error.into(),
-        refused => TerminalError::new_with_code(409, refused.to_string()).into(),
-    }
 }

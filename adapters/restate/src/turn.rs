@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planwright::driver::Stepped;
-use planwright::journal::{Record, ThreadId};
+use planwright::driver::{Stepped, Stopped, Threads};
+use planwright::journal::{Record, StoreError, ThreadId};
 use planwright::machine::{Effect, EffectId, Event};
 use restate_sdk::prelude::*;
 
 use crate::effects::{Came, Effects, Performed, Work};
 use crate::keep::Keep;
-use crate::messages::{Current, Report, TimeOut};
-use crate::object::{CURRENT, ThreadClient, refuse};
-use crate::worker::Worker;
+use crate::messages::{CURRENT, Current, Report, TimeOut};
+
+/// The name under which Restate knows threads.
+const THREAD: &str = "planwright";
 
 /// Why no effect is begun any more.
 #[derive(Clone, Copy)]
@@ -62,7 +63,7 @@ impl Drop for Turn<'_, '_> {
 impl<'a, 'ctx> Turn<'a, 'ctx> {
     pub fn new(
         ctx: &'a ObjectContext<'ctx>,
-        worker: &Worker,
+        threads: &Threads,
         thread: ThreadId,
         turn: u32,
         stepped: Stepped,
@@ -70,7 +71,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
     ) -> Self {
         let invocation = Some(ctx.invocation_id().to_owned());
         ctx.set(CURRENT, Json(Current { run: stepped.run().to_owned(), invocation }));
-        let keep = Arc::new(Keep::new(worker.threads.clone(), thread, turn));
+        let keep = Arc::new(Keep::new(threads.clone(), thread, turn));
         let seconds = stepped.agent().compiled().spec().limits.deadline_seconds;
         Turn {
             ctx,
@@ -186,7 +187,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
         let until = due.min(self.deadline.saturating_add(1));
         let (id, awoken) = self.ctx.awakeable::<()>();
         let delay = Duration::from_millis(until.saturating_sub(self.at));
-        self.ctx.object_client::<ThreadClient>(self.ctx.key()).wake(id).send_after(delay);
+        self.send_after("wake", id, delay);
         match awoken.await {
             Ok(()) => {
                 self.at = self.at.max(until);
@@ -199,6 +200,17 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
             Err(_) => self.ending = Some(Ending::Cancelled),
         }
         Ok(true)
+    }
+
+    /// Has a handler of this thread take something later.
+    fn send_after<T: restate_sdk::serde::Serialize + 'static>(
+        &self,
+        handler: &str,
+        input: T,
+        delay: Duration,
+    ) {
+        let target = restate_sdk::context::RequestTarget::object(THREAD, self.ctx.key(), handler);
+        self.ctx.request::<T, ()>(target, input).send_after(delay);
     }
 
     /// Collects what is to be on record next.
@@ -243,7 +255,7 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
         if let Some((effect, due)) = self.stepped.find_time_out() {
             let over = Json(TimeOut { run: run.clone(), effect });
             let delay = Duration::from_millis(due.saturating_sub(self.at));
-            self.ctx.object_client::<ThreadClient>(self.ctx.key()).time_out(over).send_after(delay);
+            self.send_after("time_out", over, delay);
         }
         let (status, token) = (self.stepped.status(), self.stepped.token());
         Ok(Json(Report { run, turn: self.turn, status, token, problem: self.problem.take() }))
@@ -253,4 +265,16 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
 /// As the driver has it when a token is cancelled.
 fn cancelled() -> Event {
     Event::Cancelled { reason: "stopped by the user".to_owned() }
+}
+
+/// A refusal ends the invocation. What may be otherwise another time is tried again by Restate.
+pub(crate) fn refuse(stopped: Stopped) -> HandlerError {
+    match stopped {
+        Stopped::Store(error @ StoreError::NoThread { .. }) => {
+            TerminalError::new_with_code(404, error.to_string()).into()
+        }
+        Stopped::Store(error) => error.into(),
+        Stopped::Journal(error) => error.into(),
+        refused => TerminalError::new_with_code(409, refused.to_string()).into(),
+    }
 }

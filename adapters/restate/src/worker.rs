@@ -37,7 +37,8 @@ impl Worker {
             .inactivity_timeout(longest)
             .abort_timeout(longest)
             .journal_retention(Duration::ZERO);
-        Thread(self.clone()).into_service_definition().options(options)
+        let Worker { agent, threads } = self.clone();
+        Thread { agent, threads }.into_service_definition().options(options)
     }
 
     /// The longest time that one effect may take: what is left of a run's time, or the time-out of a call that is

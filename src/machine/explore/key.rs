@@ -126,10 +126,19 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
                 task.find_granted(compiled, at as u32).map_or(String::new(), |(of, _)| format!(" as {of}"))
             }
         };
+        // Whether it was called before it failed: one that a person said no to was not, and leaves no line.
+        let run = progress.steps.get(at).filter(|run| run.has_failed() && run.attempts() > 0);
+        let failed = run.is_some() && task.authority.used(at as u32).is_some();
+        let failed = if failed { " called" } else { "" };
         // Whether a person has allowed it.
         let allowed = if schedule.approved.contains_key(&(at as u32)) { " allowed" } else { "" };
-        let key =
-            call_key(compiled, task, at as u32, &planned.tool) + asks + frozen + &picks + &bound + allowed;
+        let key = call_key(compiled, task, at as u32, &planned.tool)
+            + asks
+            + frozen
+            + &picks
+            + &bound
+            + allowed
+            + failed;
         let (filled, holes) = (progress.filled(at as u32).len(), planned.holes().len());
         match schedule.links.references.contains_key(&(at as u32)) {
             true if holes > 0 => format!("{key} {filled} of {holes} ←"),
@@ -143,9 +152,11 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
     let linked = !schedule.twins.is_empty() || (first..progress.steps.len()).any(waits);
     // Independent steps of one kind are interchangeable, except that one by one they keep order
     // anyway; steps that differ, or wait for each other, are not.
-    let alike = calls.windows(2).all(|pair| pair[0] == pair[1]) && !linked;
-    // Of calls that are asked about together, a later one may be left out before an earlier one is made.
+    // Of calls that are asked about together, a later one may be left out before an earlier one is made: which one
+    // decides what a later plan repeats.
     let keep_order = slots().is_sorted_by_key(|(.., run)| !run.is_finished());
+    let writes = || slots().any(|(at, ..)| task.write_key(compiled, at as u32).is_some());
+    let alike = calls.windows(2).all(|pair| pair[0] == pair[1]) && !linked && (keep_order || !writes());
     let in_order = compiled.policy().execution.width() == 1 && !linked && keep_order;
     // Whether it is the last step that failed decides whether there is an answer.
     let last_matters = compiled.policy().write == Write::LastResult;

@@ -105,7 +105,7 @@ fn input_to_edit_is_that_of_the_call_and_nothing_that_stands_behind_it() {
     let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "calc");
     spec.policy.approval = Approval::RISKY;
     (spec.tools[0].effect, spec.tools[0].needs_approval) = (ToolEffect::Write, true);
-    let plan = r#"{"goal": "g", "steps": [{"tool": "calc", "input": "12/4+9"}, {"tool": "calc", "input": "6*7"}, {"tool": "final_answer", "input": "x"}]}"#;
+    let plan = r#"{"goal": "g", "steps": [{"tool": "calc", "input": "12/4+9"}, {"tool": "calc", "input": "6*7", "depends_on": ["step_1"]}, {"tool": "final_answer", "input": "x"}]}"#;
     let calc = Says(agents::tool("calc").unwrap(), Ok("12".to_owned()));
     let agent = Agent::builder(spec).model(Script::of(&[plan])).tool(calc).build().unwrap();
     let mut journal = FileJournal::create(home.path("made.jsonl")).unwrap();
