@@ -180,7 +180,7 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         (needs.filter_map(|need| from_here(*need)).collect(), twin)
     });
     PlanKey {
-        kept: kept(compiled, progress, first, listed),
+        kept: kept(compiled, task, progress, first, listed),
         alone: schedule.alone,
         steps: slots().map(|(at, step, run)| (call(at, step), listed.then(|| status(run)))).collect(),
         counts,
@@ -267,6 +267,7 @@ fn is_sample(compiled: &CompiledSpec, key: &str) -> bool {
 /// What branches read of the steps of earlier drafts, and an orchestrator of this one's.
 fn kept(
     compiled: &CompiledSpec,
+    task: &Task,
     progress: &Progress,
     first: usize,
     listed: bool,
@@ -279,7 +280,7 @@ fn kept(
         policy.planner == Planner::Json || matches!(policy.write, Write::LastResult | Write::Summary);
     let repeats = policy.duplicates == Duplicates::Skip && policy.planner == Planner::ToolCalls;
     let mut kept = BTreeMap::new();
-    for (_, planned, run) in progress.slots().take(upto) {
+    for (at, planned, run) in progress.slots().take(upto) {
         let required = policy.required_calls.iter().find(|required| required.tool == planned.tool);
         if let Some(required) = required.filter(|_| run.counts_as_made()) {
             let most = required.least.max(if required.per_line.is_some() { MOST_LINES } else { 0 });
@@ -292,7 +293,11 @@ fn kept(
             kept.insert((tool, if refers { "with data" } else { "completed" }), 1);
         }
         if repeats && may_be_called_again(planned, run) {
-            kept.insert((planned.tool.clone(), "may be called again"), 1);
+            // Of a write, whether it is one that every later plan has too.
+            let write = task.write_key(compiled, at as u32);
+            let again = write.is_some_and(|key| is_sample(compiled, &key));
+            let what = if again { "may be called again, as always" } else { "may be called again" };
+            kept.insert((planned.tool.clone(), what), 1);
         }
     }
     // If the drafts after it do nothing, the last step decides whether there is an answer.
