@@ -38,8 +38,8 @@ pub fn admit(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<()
         true => Some((compiled, state)),
         false => local(compiled, state, id).map(|here| (here.compiled, here.state)),
     };
-    let (compiled, state) = here.ok_or_else(|| Refusal::NotAwaited(id))?;
-    let answerer = answerer(compiled, state, id.kind).ok_or_else(|| Refusal::NotAwaited(id))?;
+    let Some((compiled, state)) = here else { return Err(Refusal::NotAwaited(id)) };
+    let Some(answerer) = answerer(compiled, state, id.kind) else { return Err(Refusal::NotAwaited(id)) };
     match event {
         _ if event.answerer() != Some(answerer) => Err(Refusal::WrongKind(id)),
         Event::HumanAnswered { answer, .. } => check_answer(compiled, state, answer, id),
