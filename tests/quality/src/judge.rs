@@ -31,8 +31,8 @@ pub struct Judgement {
 /// The words of a reply that says it has no answer, as they stand in a normalised text.
 const DECLINES: &str = "nothing was found|nothing was looked up|nothing that could be looked|no answer|not sure what\
     |cannot|can't|could not|couldn't|unable to|do not know|don't know|is not known|there is no|there are no\
-    |not found|outside what|no result|step failed\
-    |찾지 못|찾을 수 없|찾은 것이 없|알 수 없|모릅니다|없습니다|못했습니다|어렵습니다|분명하지 않|실패한 단계";
+    |not found|outside what|no result|step failed|does not say what was asked|and do not compare\
+    |찾지 못|찾을 수 없|찾은 것이 없|알 수 없|모릅니다|없습니다|못했습니다|어렵습니다|분명하지 않|실패한 단계|나와 있지 않습니다";
 /// Begin a paragraph that answers nothing: the sources, and a step that failed, whose error may quote a document.
 const ASIDE: [&str; 4] = ["Sources:", "출처:", "One step failed", "실패한 단계"];
 
