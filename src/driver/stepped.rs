@@ -162,13 +162,18 @@ impl Stepped {
         })
     }
 
-    /// Takes an event that came at a time, without its keys. Gives whether it fits; one that does not changes nothing. Unless the run
-    /// `goes_on`, what it asks next is not asked for.
+    /// Whether an event fits what the run waits for.
+    pub fn admits(&self, event: &Event) -> bool {
+        admit(&self.agent.compiled, &self.state, event).is_ok()
+    }
+
+    /// Takes an event that came at a time, without its keys. Gives whether it fits; one that does not changes nothing.
+    /// Unless the run `goes_on`, what it asks next is not asked for.
     ///
     /// # Errors
     /// None that the run was not refused for when it was opened.
     pub fn take(&mut self, event: Event, at: u64, goes_on: bool) -> Result<bool, Stopped> {
-        if admit(&self.agent.compiled, &self.state, &event).is_err() {
+        if !self.admits(&event) {
             return Ok(false);
         }
         let compiled = std::sync::Arc::clone(&self.agent.compiled);

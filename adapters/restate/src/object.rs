@@ -2,7 +2,7 @@
 
 use planwright::driver::{Agent, HumanInput, NewTurn, Stepped, Stopped, Threads};
 use planwright::journal::{Record, ThreadId, system::now_ms};
-use planwright::machine::{Effect, Event};
+use planwright::machine::Event;
 use restate_sdk::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -71,31 +71,14 @@ impl Thread {
     #[handler(ingress_private = true)]
     async fn end(&self, ctx: ObjectContext<'_>, end: Json<End>) -> HandlerResult<()> {
         let Json(End { run, reason }) = end;
-        let (found, records) = self.find(&ctx).await?;
-        let stepped = Stepped::open(&self.agent, &records).map_err(refuse)?;
-        if stepped.run() != run || stepped.has_ended() {
-            return Ok(());
-        }
-        let thread = thread_of(ctx.key())?;
-        let mut turn = Turn::new(&ctx, &self.threads, thread, found.turn, stepped, found.at);
-        turn.take(Event::Cancelled { reason })?;
-        turn.follow().await.map(drop)
+        self.tell(ctx, &run, Event::Cancelled { reason }).await
     }
 
     /// A question that was answered meanwhile has no time-out any more.
     #[handler(ingress_private = true)]
     async fn time_out(&self, ctx: ObjectContext<'_>, over: Json<TimeOut>) -> HandlerResult<()> {
         let Json(TimeOut { run, effect }) = over;
-        let (found, records) = self.find(&ctx).await?;
-        let stepped = Stepped::open(&self.agent, &records).map_err(refuse)?;
-        let asks = stepped.outstanding().iter().map(Effect::id).any(|id| id == effect);
-        if stepped.run() != run || !asks {
-            return Ok(());
-        }
-        let thread = thread_of(ctx.key())?;
-        let mut turn = Turn::new(&ctx, &self.threads, thread, found.turn, stepped, found.at);
-        turn.take(Event::Expired { effect })?;
-        turn.follow().await.map(drop)
+        self.tell(ctx, &run, Event::Expired { effect }).await
     }
 
     /// Time has passed for an invocation that waits for it.
@@ -116,6 +99,18 @@ impl Thread {
         let (Found { turn, at, .. }, records) = self.find(&ctx).await?;
         let stepped = Stepped::go_on(&self.agent, &records, said, token.as_deref(), at).map_err(refuse)?;
         Turn::new(&ctx, &self.threads, thread_of(ctx.key())?, turn, stepped, at).follow().await
+    }
+
+    /// Tells a run what has happened to it, if it is still the last of its thread and that fits it.
+    async fn tell(&self, ctx: ObjectContext<'_>, run: &str, event: Event) -> HandlerResult<()> {
+        let (Found { turn, at, .. }, records) = self.find(&ctx).await?;
+        let stepped = Stepped::open(&self.agent, &records).map_err(refuse)?;
+        if stepped.run() != run || !stepped.admits(&event) {
+            return Ok(());
+        }
+        let mut turn = Turn::new(&ctx, &self.threads, thread_of(ctx.key())?, turn, stepped, at);
+        turn.take(event)?;
+        turn.follow().await.map(drop)
     }
 
     /// The last turn, and its records up to where this invocation found it. A record is never changed, so reading them

@@ -123,7 +123,7 @@ fn real(count: usize, latency: f64) -> f64 {
     counts as f64 / lasts.as_secs_f64() / 0.75
 }
 
-/// The same by simulation.
+/// The runs a second of so many that are always under way, by simulation.
 fn small(count: usize, latency: f64, costs: Costs) -> f64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let machines =

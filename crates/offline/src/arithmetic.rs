@@ -77,7 +77,7 @@ fn without_cues(text: &str) -> String {
         .collect()
 }
 
-/// A pattern with the placeholders of `arithmetic.toml`; case says nothing.
+/// A pattern with the placeholders of `arithmetic.toml`; upper and lower case are one.
 fn regex(pattern: &str) -> Regex {
     lexicon::regex(&format!("(?i){pattern}"), &TABLES.placeholders)
 }
