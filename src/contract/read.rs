@@ -175,7 +175,7 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
     // Nearly every reply is just the object, so that is tried first and without path tracking.
     // (An array would read as an object too, field by field.)
     if text.trim_start().starts_with('{')
-        && let Ok(value) = serde_json::from_slice(text.as_bytes())
+        && let Ok(value) = serde_json::from_str(text)
     {
         return Ok(value);
     }
@@ -187,7 +187,7 @@ pub(super) fn parse_object<T: DeserializeOwned>(text: &str, max_bytes: usize) ->
     let mut misfits: Vec<&str> = Vec::new();
     let mut fits: Option<(T, &str)> = None;
     for candidate in whole {
-        match (serde_json::from_slice(candidate.as_bytes()), &fits) {
+        match (serde_json::from_str(candidate), &fits) {
             (Ok(value), None) => fits = Some((value, candidate)),
             (Ok(_), Some((_, first))) if is_same_json(first, candidate) => {}
             (Ok(_), Some(_)) => return Err(ContractError::at("$", SEVERAL)),
@@ -243,7 +243,7 @@ fn is_same_json(one: &str, other: &str) -> bool {
 
 /// Why an object does not fit, with the path to the place.
 fn explain_misfit<T: DeserializeOwned>(candidate: &str) -> ContractError {
-    let mut source = serde_json::Deserializer::from_slice(candidate.as_bytes());
+    let mut source = serde_json::Deserializer::from_str(candidate);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut source) else {
         return ContractError::at("$", "expected one JSON object");
     };
