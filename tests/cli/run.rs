@@ -18,6 +18,14 @@ fn replays(home: &Home, args: &[&str], code: i32) -> Said {
     home.check(&[&["run", "--replay", "run.json"], args].concat(), code)
 }
 
+/// What newcomers see first. The offline model quotes the guide, so a word there can turn the answer round.
+#[test]
+fn first_question_of_the_readme_is_answered_from_its_beginning() {
+    let said = Home::new().check(&["run", "What happens when a plan is rejected?"], 0);
+    let begins = "When the validator rejects the results of a plan, the run goes back to PLAN.";
+    assert!(said.stdout.starts_with(begins), "{}", said.stdout);
+}
+
 #[test]
 fn stdout_holds_the_answer_alone_and_stderr_plain_lines_unless_it_is_quiet() {
     let said = replays(&recorded(), &[], 0);
