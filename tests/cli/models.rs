@@ -216,7 +216,8 @@ fn what_the_settings_say_of_models_is_checked_before_anything_runs() {
 
 #[test]
 fn a_hint_names_the_variable_and_the_setting_of_the_server_that_did_not_answer() {
-    let (home, server) = (Home::new(), Server::answering([Answer::error(401, "who are you?")]));
+    // The number is not the status of a proxy that wants a name.
+    let (home, server) = (Home::new(), Server::answering([Answer::error(401, "who are you, 407?")]));
     let page = Server::answering([Answer::body(200, "text/html", "<html>hello</html>")]);
     let (url, table) = (server.url(), "[models.h]\nprovider = \"anthropic\"\n");
     let config = |more: &str| format!("max_tries = 1\n{table}base_url = {url:?}\n{more}");
