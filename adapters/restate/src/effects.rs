@@ -116,7 +116,7 @@ fn requested(record: &Record) -> Option<EffectId> {
     }
 }
 
-/// Performs an effect, unless it may have been performed before and may not be twice.
+/// Performs an effect, unless the run is to end, or it may have been performed before and may not be twice.
 fn perform(task: &Task, is_fresh: bool, begins: bool, (deadline, given_up): (u64, &AtomicBool)) -> Performed {
     let stop = || given_up.load(Ordering::Relaxed) || now_ms() > deadline;
     let came = match task.find_unrepeatable().filter(|_| !is_fresh) {
@@ -124,7 +124,7 @@ fn perform(task: &Task, is_fresh: bool, begins: bool, (deadline, given_up): (u64
             let message = format!("{tool}: no answer is on record; the write may have happened");
             Came::Unanswered(Unanswered::new(Cause::InDoubt, message))
         }
-        None if !begins => Came::CutShort,
+        None if !begins || stop() => Came::CutShort,
         None => match task.perform(&stop) {
             Ok(Some(event)) => Came::Event(event),
             Ok(None) => Came::CutShort,

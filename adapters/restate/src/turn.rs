@@ -9,6 +9,7 @@ use std::time::Duration;
 use planwright::driver::{Stepped, Stopped, Threads};
 use planwright::journal::{Record, StoreError, ThreadId};
 use planwright::machine::{Effect, EffectId, Event};
+use planwright::ports::Cause;
 use restate_sdk::prelude::*;
 
 use crate::effects::{Came, Effects, Performed, Work};
@@ -161,8 +162,15 @@ impl<'a, 'ctx> Turn<'a, 'ctx> {
             Came::Unanswered(cause) => {
                 self.given_up.insert(effect);
                 self.stepped.note_unanswered(effect, &cause, self.at).map_err(refuse)?;
-                self.problem.get_or_insert(cause.to_string());
-                self.ending.get_or_insert(Ending::Interrupted);
+                let in_doubt = cause.cause == Cause::InDoubt;
+                // Past the deadline no other try was made. A write in doubt is not ended with the run.
+                if in_doubt || self.at <= self.deadline {
+                    self.problem.get_or_insert(cause.to_string());
+                    self.ending = match self.ending {
+                        Some(Ending::DeadlinePassed) | None => Some(Ending::Interrupted),
+                        ending => ending,
+                    };
+                }
             }
         }
         self.check_deadline();

@@ -4,12 +4,13 @@ use planwright::journal::RunStatus;
 use planwright::machine::HumanAnswer;
 use serde_json::json;
 
+use crate::cast::Times;
 use crate::server::{Restate, post, report};
 use crate::stage::{Stage, plan, step};
 
 #[test]
 fn a_worker_killed_in_an_effect_leaves_it_to_the_next_one() {
-    let (restate, stage) = (Restate::start(), Stage::new(None));
+    let (restate, stage) = (Restate::start(), Stage::new(Times::default()));
     let mut first = stage.enter(None);
     restate.register(first.address);
     let question = plan(&[step("store", "a", "one", &[]), step("store", "b", "two", &["one"])]);
@@ -27,7 +28,7 @@ fn a_worker_killed_in_an_effect_leaves_it_to_the_next_one() {
 
 #[test]
 fn a_write_that_may_not_happen_twice_is_in_doubt_when_its_worker_is_killed() {
-    let (restate, stage) = (Restate::start(), Stage::new(None));
+    let (restate, stage) = (Restate::start(), Stage::new(Times::default()));
     let mut first = stage.enter(None);
     restate.register(first.address);
     // Two writes side by side: the second is under way when the first is kept.
@@ -56,7 +57,7 @@ fn a_write_that_may_not_happen_twice_is_in_doubt_when_its_worker_is_killed() {
 
 #[test]
 fn a_worker_and_the_server_killed_while_a_person_is_awaited_lose_nothing() {
-    let (mut restate, stage) = (Restate::start(), Stage::new(None));
+    let (mut restate, stage) = (Restate::start(), Stage::new(Times::default()));
     let mut worker = stage.enter(None);
     restate.register(worker.address);
     let question = asking();

@@ -4,6 +4,9 @@
 //! `tests/run` of the adapter installs the server and runs this. Nothing here is skipped.
 #![allow(missing_docs, reason = "a test binary")]
 
+mod cast;
+mod deadline;
+mod echo;
 mod killed;
 mod many;
 mod people;

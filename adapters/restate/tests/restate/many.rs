@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 
+use crate::cast::Times;
 use crate::server::{Restate, await_some};
 use crate::stage::{Stage, plan, step};
 
@@ -35,7 +36,7 @@ fn proxy(workers: Vec<SocketAddr>) -> SocketAddr {
 
 #[test]
 fn of_two_workers_behind_a_proxy_the_one_that_is_left_finishes_the_runs() {
-    let (restate, stage) = (Restate::start(), Stage::new(None));
+    let (restate, stage) = (Restate::start(), Stage::new(Times::default()));
     let mut workers = [stage.enter(None), stage.enter(None)];
     restate.register(proxy(workers.iter().map(|worker| worker.address).collect()));
     let question = plan(&[step("store", "a", "one", &[]), step("store", "b", "two", &["one"])]);
@@ -89,7 +90,7 @@ fn of_three_nodes_the_two_that_are_left_go_on_when_the_leader_is_killed() {
         let count = |name: &str| nodes.iter().map(|node| gauge(node, name)).sum::<Option<u64>>();
         (count(leads) == Some(1) && count(has) == Some(2)).then_some(())
     });
-    let stage = Stage::new(None);
+    let stage = Stage::new(Times::default());
     let worker = stage.enter(None);
     nodes[0].register(worker.address);
     let question = plan(&[step("store", "a", "one", &[]), step("store", "b", "two", &["one"])]);

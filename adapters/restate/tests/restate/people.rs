@@ -3,13 +3,14 @@
 use planwright::machine::HumanAnswer;
 use serde_json::json;
 
+use crate::cast::Times;
 use crate::killed::asking;
 use crate::server::{Restate, post, report};
 use crate::stage::Stage;
 
 #[test]
 fn an_answer_sent_twice_is_taken_once() {
-    let (restate, stage) = (Restate::start(), Stage::new(None));
+    let (restate, stage) = (Restate::start(), Stage::new(Times::default()));
     let worker = stage.enter(None);
     restate.register(worker.address);
     let waiting = restate.ask("twice", &asking());
@@ -31,7 +32,7 @@ fn an_answer_sent_twice_is_taken_once() {
 
 #[test]
 fn a_question_that_nobody_answers_in_time_is_over() {
-    let (restate, stage) = (Restate::start(), Stage::new(Some(1)));
+    let (restate, stage) = (Restate::start(), Stage::new(Times { answer: 1, ..Times::default() }));
     let worker = stage.enter(None);
     restate.register(worker.address);
     let waiting = restate.ask("late", &asking());

@@ -3,19 +3,22 @@
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::Arc;
 
+use planwright::driver::Threads;
 use planwright::journal::{Fixture, Record, RunStatus, Store};
 use planwright::machine::{HumanAnswer, TraceLine};
 use planwright_sqlite::SqliteStore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::cast::{Times, agent};
 use crate::server::{Restate, await_some, free_port};
 
 /// The folder of the workers.
 pub struct Stage {
     folder: TempDir,
-    answer_seconds: Option<u64>,
+    times: Times,
     store: SqliteStore,
 }
 
@@ -44,10 +47,10 @@ impl Actor {
 }
 
 impl Stage {
-    pub fn new(answer_seconds: Option<u64>) -> Self {
+    pub fn new(times: Times) -> Self {
         let folder = TempDir::new().unwrap();
         let store = SqliteStore::open(folder.path().join("threads.db"), Default::default()).unwrap();
-        Stage { folder, answer_seconds, store }
+        Stage { folder, times, store }
     }
 
     /// A worker, at an address if it is to take the place of another.
@@ -57,10 +60,17 @@ impl Stage {
         let program: PathBuf = tests.parent().unwrap().parent().unwrap().join("examples/stage");
         let mut command = Command::new(program);
         command.arg(self.folder.path()).arg(address.to_string());
-        command.args(self.answer_seconds.map(|seconds| seconds.to_string()));
+        command.arg(self.times.answer.to_string()).arg(self.times.deadline.to_string());
         let process = command.spawn().expect("the worker starts");
         await_some("a worker", || TcpStream::connect(address).ok());
         Actor { address, process }
+    }
+
+    /// Has the driver tell a thread in this process, with the same agent and in the same store.
+    pub fn drive(&self, thread: &str, question: &str) {
+        let agent = agent(self.folder.path(), self.times);
+        let store = SqliteStore::open(self.folder.path().join("threads.db"), Default::default()).unwrap();
+        Threads::new(Arc::new(store)).at(&thread.parse().unwrap()).ask(&agent, question).unwrap();
     }
 
     /// Holds calls with this input until they are let go.
