@@ -7,8 +7,8 @@ use planwright_postgres::{Address, PostgresStore};
 
 use crate::server::cluster;
 
-/// How many threads two processes want at once: `PLANWRIGHT_RACED`, or a number that takes seconds. A thousand take a
-/// minute on two cores.
+/// How many threads two processes want at once: `PLANWRIGHT_RACED`, or a number that takes seconds. CI takes 1,000, a
+/// minute of two cores: each of 64,000 tries asks the server about five times, through a build without the optimiser.
 pub fn raced() -> usize {
     std::env::var("PLANWRIGHT_RACED").map_or(150, |count| count.parse().unwrap())
 }
