@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "a test binary")]
 
 mod cast;
+mod commands;
 mod deadline;
 mod echo;
 mod killed;

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use planwright::driver::{Agent, Threads};
@@ -32,9 +33,13 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A port that is free now.
+/// A port that is free now and is given once. It is none of those that the system gives to outgoing connections: one
+/// of them could take it before the server does.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(101);
+    let mut next = || 10_000 + (first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % 20_000) as u16;
+    std::iter::repeat_with(&mut next).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// One request over HTTP/1.1, on a connection of its own.

@@ -66,11 +66,20 @@ impl Stage {
         Actor { address, process }
     }
 
-    /// Has the driver tell a thread in this process, with the same agent and in the same store.
+    /// Has the driver tell a thread in this process, with the same agent and in the same store. What it asks a person
+    /// is answered with `yes`.
     pub fn drive(&self, thread: &str, question: &str) {
         let agent = agent(self.folder.path(), self.times);
         let store = SqliteStore::open(self.folder.path().join("threads.db"), Default::default()).unwrap();
-        Threads::new(Arc::new(store)).at(&thread.parse().unwrap()).ask(&agent, question).unwrap();
+        let (threads, thread) = (Threads::new(Arc::new(store)), thread.parse().unwrap());
+        if threads.at(&thread).ask(&agent, question).unwrap().waiting().is_some() {
+            threads.at(&thread).answer(&agent, HumanAnswer::respond("yes")).unwrap();
+        }
+    }
+
+    /// A file in the folder of the workers.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// Holds calls with this input until they are let go.
