@@ -4,8 +4,6 @@
 //! **Invariant:** nothing grants authority but a plan of an untainted run and a person, and each write takes its
 //! own.
 
-use std::sync::Arc;
-
 use super::awaits::nested_spec;
 use super::run::{Run, happens_once};
 use super::state::{ExecuteStage, Granted, Phase, Progress, State, StepFailure, StepRun, Task};
@@ -94,6 +92,7 @@ pub(super) fn find_untrusted(compiled: &CompiledSpec, task: &Task, step: u32) ->
 
 /// Whether a step needs authority: a call of a tool that writes or whose arguments leave, and under `strict` one that
 /// reads.
+#[inline]
 fn is_guarded(compiled: &CompiledSpec, planned: &PlanStep) -> bool {
     compiled.guarded_tool(&planned.tool).is_some()
 }
@@ -118,7 +117,7 @@ impl Run<'_> {
 
     /// Freezes the calls that the question calls for, and leaves their line.
     pub fn grant_question(&mut self, read: ReadPlan) {
-        let plan = Arc::new(read.plan);
+        let plan = read.plan;
         let containment = self.compiled.policy().containment;
         let grants = self.compiled.grants();
         let is_guarded = |step: &PlanStep| {

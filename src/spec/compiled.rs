@@ -174,6 +174,7 @@ impl CompiledSpec {
     }
 
     /// The contract of a tool whose calls need authority.
+    #[inline]
     pub(crate) fn guarded_tool(&self, name: &str) -> Option<&ToolContract> {
         // Most specs have none, and each step is asked about.
         let tool = self.has_guards.then(|| self.called_tool(name)).flatten();

@@ -5,6 +5,8 @@
 //! `Final Answer: …`, each at the start of a line. What a model goes on to imagine after its action
 //! (an `Observation:` of its own) is not read.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -75,7 +77,7 @@ impl PlanContract {
         let (mut steps, mut refused) = (Vec::with_capacity(calls.len()), Vec::new());
         for (at, call) in calls.iter().enumerate() {
             match self.parse_calls(before, std::slice::from_ref(call), max_bytes) {
-                Ok(read) => steps.extend(read.plan.steps),
+                Ok(read) => steps.extend(Arc::unwrap_or_clone(read.plan).steps),
                 Err(error) => {
                     steps.push(call.as_step(max_bytes.min(self.max_input_bytes)));
                     refused.push((at, error.moved("$.tool_calls[0]", &format!("$.tool_calls[{at}]"))));
@@ -86,7 +88,7 @@ impl PlanContract {
             return strict;
         }
         let plan = Plan { steps, ..Plan::default() };
-        Ok(ReadPlan { plan, refused, ..ReadPlan::default() })
+        Ok(ReadPlan { plan: Arc::new(plan), refused, ..ReadPlan::default() })
     }
 
     fn parse_call(&self, call: &AskedCall, max_bytes: usize) -> Result<PlanStep, ContractError> {
@@ -138,7 +140,7 @@ impl PlanContract {
     fn plan_of(&self, before: Before<'_>, steps: Vec<PlanStep>) -> Result<ReadPlan, ContractError> {
         let plan = Plan { steps, ..Plan::default() };
         let links = self.check(before, &plan)?;
-        Ok(ReadPlan { plan, links, ..ReadPlan::default() })
+        Ok(ReadPlan { plan: Arc::new(plan), links, ..ReadPlan::default() })
     }
 }
 

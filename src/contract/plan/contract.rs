@@ -1,6 +1,8 @@
 //! The contract of a plan: the JSON schema that goes out, and the whole-plan check. Nothing of a plan
 //! runs that fails any of it.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::links::{Before, Links, link};
@@ -80,7 +82,7 @@ impl PlanContract {
     pub fn parse(&self, before: Before<'_>, text: &str, max_bytes: usize) -> Result<ReadPlan, ContractError> {
         let (plan, ignored) = parse_object::<WrittenPlan>(text, max_bytes)?.into_plan(self.doer())?;
         let links = self.check(before, &plan)?;
-        Ok(ReadPlan { plan, links, ignored, refused: Vec::new() })
+        Ok(ReadPlan { plan: Arc::new(plan), links, ignored, refused: Vec::new() })
     }
 
     /// Checks a plan: its size, tools, inputs, ids, references and last step. A step may refer to earlier

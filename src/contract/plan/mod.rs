@@ -15,6 +15,7 @@ pub use references::{LabelledPart, Origin, Returned, Unresolved, label_input, re
 pub use written::EditedSteps;
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -264,8 +265,8 @@ impl Default for PlanPolicy {
 /// A plan that passed, with what was worked out on the way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadPlan {
-    /// The plan.
-    pub plan: Plan,
+    /// The plan. The state of a run and its trace share it.
+    pub plan: Arc<Plan>,
     /// Which of its steps wait for which.
     pub links: Links,
     /// JSON paths of what the reply said that no plan may say. It was left out.

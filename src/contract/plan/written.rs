@@ -75,7 +75,8 @@ impl<'de> Visitor<'de> for OneMore<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let WrittenSteps { is_strict, steps, ignored, without_tool } = self.0;
         let at = steps.len();
-        steps.push(PlanStep::default());
+        // Made where it stays: one that is pushed is copied.
+        steps.resize_with(at + 1, PlanStep::default);
         let step = &mut steps[at];
         let (mut agent, mut tool): (Option<String>, Option<String>) = (None, None);
         let (mut met, mut run_state) = (0_u32, 0);

@@ -29,6 +29,16 @@ pub(super) fn is_plain(keyword: &str) -> bool {
     !is_one_of(RICH, keyword)
 }
 
+fn takes_any_text(schema: &Value) -> bool {
+    let asserts = |keyword: &str| !is_plain(keyword) || is_one_of(PLAIN, keyword);
+    let holds = |(keyword, value): (&String, &Value)| match keyword.as_str() {
+        "type" => value == "string",
+        "minLength" => value.as_u64().is_some_and(|least| least <= 1),
+        other => !asserts(other),
+    };
+    schema["type"] == "string" && schema.as_object().is_some_and(|keywords| keywords.iter().all(holds))
+}
+
 /// A JSON schema that was checked itself, ready to check values.
 #[derive(Clone, Debug)]
 pub struct Schema {
@@ -36,6 +46,8 @@ pub struct Schema {
     pub(super) patterns: BTreeMap<String, Pattern>,
     /// Whether it uses more than the keywords that strict-mode servers take.
     pub(super) is_rich: bool,
+    /// Whether every text of at least one character conforms: what most tools take.
+    pub(super) takes_any_text: bool,
 }
 
 impl PartialEq for Schema {
@@ -51,12 +63,13 @@ impl Schema {
     /// The first keyword that is ill-formed or not checked, by its path in the schema.
     pub fn new(schema: &Value) -> Result<Self, ContractError> {
         let read = read(schema)?;
-        Ok(Schema { root: schema.clone(), patterns: read.patterns, is_rich: read.is_rich })
+        let takes_any_text = takes_any_text(schema);
+        Ok(Schema { root: schema.clone(), patterns: read.patterns, is_rich: read.is_rich, takes_any_text })
     }
 
     /// A schema that no value conforms to.
     pub(crate) fn nothing() -> Self {
-        Schema { root: Value::Bool(false), patterns: BTreeMap::new(), is_rich: true }
+        Schema { root: Value::Bool(false), patterns: BTreeMap::new(), is_rich: true, takes_any_text: false }
     }
 
     /// The schema as it was written.

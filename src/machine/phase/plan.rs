@@ -164,12 +164,14 @@ impl Run<'_> {
         let draft = self.task.current();
         (draft.said, draft.reasoning) = (said, reasoning);
         let Some(ReadPlan { plan, links, mut ignored, refused }) = plan else { return self.nothing_more() };
-        let plan = Arc::new(plan);
         ignored.extend(refused.iter().map(|(_, error)| error.to_string()));
         self.plan_line(&plan, ignored);
         match &mut self.task.progress {
             Some(progress) => progress.extend(&plan.steps, links, self.compiled),
-            None => self.task.progress = Some(Progress::of(self.task.draft, plan, links, self.compiled)),
+            None => {
+                let progress = Progress::of(self.task.draft, plan, links);
+                self.task.progress.insert(progress).line_up(0, self.compiled);
+            }
         }
         let first = self.task.first_step();
         for (at, error) in refused {

@@ -12,13 +12,11 @@ use crate::contract::{ContractError, Links, Plan, PlanStep, canonical};
 use crate::spec::{CompiledSpec, Duplicates};
 
 impl Progress {
-    /// A plan of which nothing has run.
-    pub(crate) fn of(draft: u32, plan: Arc<Plan>, links: Links, compiled: &CompiledSpec) -> Self {
+    /// A plan of which nothing has run. Its steps are still to be lined up.
+    #[inline]
+    pub(crate) fn of(draft: u32, plan: Arc<Plan>, links: Links) -> Self {
         let steps = vec![StepRun::Pending; plan.steps.len()];
-        let schedule = Schedule { links, ..Schedule::default() };
-        let mut progress = Progress { draft, plan, steps, schedule };
-        progress.line_up(0, compiled);
-        progress
+        Progress { draft, plan, steps, schedule: Schedule { links, ..Schedule::default() } }
     }
 
     /// Adds the steps of a later draft. What is there stays as it is.
@@ -91,7 +89,7 @@ impl Progress {
     }
 
     /// Counts what each step from `base` on waits for, and makes ready what waits for nothing.
-    fn line_up(&mut self, base: usize, compiled: &CompiledSpec) {
+    pub(crate) fn line_up(&mut self, base: usize, compiled: &CompiledSpec) {
         let (policy, count) = (compiled.policy(), self.steps.len());
         if policy.duplicates == Duplicates::Skip {
             self.find_twins(base, compiled);
