@@ -13,8 +13,7 @@ use super::awaits::{nest, nested_spec};
 use super::route::{Exit, Move, Next};
 use super::run::{Begin, Run, Step, first_stage};
 use super::state::{
-    Artifacts, Asking, Authority, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task,
-    Turn, Writes,
+    Artifacts, Asking, Input, Phase, PlanStage, State, StepFailure, StepOutput, StepRun, Task, Turn,
 };
 use super::vocabulary::{Counters, EffectId, ErrorCode, Event, PhaseName, Place, Refusal};
 use crate::spec::CompiledSpec;
@@ -115,19 +114,13 @@ fn next(from: PhaseName, run: &mut Run<'_>) -> Option<Phase> {
 pub(super) fn start(compiled: &CompiledSpec, input: Input, tainted: bool) -> Step {
     let untrusted = !input.history.iter().all(Turn::is_trusted);
     let tainted = tainted || (untrusted && compiled.policy().plans_from_answers());
-    start_after(compiled, input, tainted, Writes::new(), Authority::default())
+    start_after(compiled, Task::new(input, tainted))
 }
 
-/// Begins a run after these writes, which it does not make again, with the authority of the run around it.
-fn start_after(
-    compiled: &CompiledSpec,
-    input: Input,
-    tainted: bool,
-    written: Writes,
-    authority: Authority,
-) -> Step {
-    let mut run = Run::new(compiled, Box::new(Task::new(input, tainted)), None);
-    (run.task.written, run.task.authority) = (written, authority);
+/// Begins a run with this memory: what was written before, which it does not write again, and the authority of the run
+/// around it.
+fn start_after(compiled: &CompiledSpec, task: Task) -> Step {
+    let mut run = Run::new(compiled, Box::new(task), None);
     let mut phase = Phase::Plan(run.plan_stage_after(None));
     let levels = phase.depth();
     phase.enter(&mut Machine, &mut run, levels);
@@ -199,11 +192,14 @@ fn absorb(run: &mut Run<'_>, place: Place, before: Counters, stepped: Step) {
         return;
     }
     run.task.tainted |= state.task.tainted;
-    let inner = *state.task;
+    let mut inner = *state.task;
     let spec = nested_spec(run.compiled, &run.task, place.step);
     let read = spec.and_then(|spec| inner.granted_by_now(spec, None));
-    run.task.take_back(inner.authority, read, (place.draft, place.step));
-    run.task.keep_writes(inner.written, place.step);
+    run.task.take_back(std::mem::take(&mut inner.authority), read, (place.draft, place.step));
+    run.task.keep_writes(std::mem::take(&mut inner.written), place.step);
+    if spec.is_some_and(|spec| run.begin_anew(spec, place, &mut inner)) {
+        return;
+    }
     let kept = Some(inner.trace.into());
     let (attempts, step) = (place.attempt, place.step);
     let Artifacts { final_answer, sources, error, .. } = inner.artifacts;
@@ -239,11 +235,13 @@ fn settle(phase: &mut Phase, run: &mut Run<'_>) {
         } else if let Some(target) = next(phase.name(), run) {
             change(phase, target, run);
         } else if !run.begins.is_empty() && !phase.name().is_terminal() {
-            let Begin { place, input, tainted } = run.begins.remove(0);
+            let Begin { place, input, tainted, refused } = run.begins.remove(0);
             if let Some(compiled) = nested_spec(run.compiled, &run.task, place.step) {
-                let written = run.task.writes_to_pass_on();
-                let authority = run.task.hand_down(run.compiled, place.step);
-                let begun = start_after(compiled, input, tainted, written, authority);
+                let mut task = Task::new(input, tainted);
+                task.written = run.task.writes_to_pass_on();
+                task.authority = run.task.hand_down(run.compiled, place.step, refused.is_some());
+                task.trace.extend(refused.into_iter().flatten());
+                let begun = start_after(compiled, task);
                 absorb(run, place, Counters::default(), begun);
                 run.effects.sort_by_key(|effect| effect.id().step());
             }

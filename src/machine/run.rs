@@ -34,6 +34,8 @@ pub(super) struct Begin {
     pub place: Place,
     pub input: Input,
     pub tainted: bool,
+    /// What a run that was only refused has left of itself, if this one is made in its place.
+    pub refused: Option<Vec<TraceLine>>,
 }
 
 /// One run under one event.
@@ -267,12 +269,12 @@ fn need<'a>(steps: impl Iterator<Item = &'a PlanStep>, compiled: &CompiledSpec) 
         }
         let most = policy.step_tries.tries;
         let tries = if most > 1 && happens_once(planned, compiled) { 1 } else { most };
-        let each = match compiled.agent(&planned.tool) {
-            None => CALL,
-            Some(CompiledAgent::Role(_)) => REPLY,
-            Some(CompiledAgent::Spec(inner)) => inner.bounds(),
+        let (each, anew) = match compiled.agent(&planned.tool) {
+            None => (CALL, 0),
+            Some(CompiledAgent::Role(_)) => (REPLY, 0),
+            Some(CompiledAgent::Spec(inner)) => (inner.bounds(), inner.runs_anew()),
         };
-        add(tries, each);
+        add(tries + anew, each);
         if compiled.plan().offers_holes() {
             // Each value is asked for until it fits.
             let asks = 1 + compiled.repairs(RoleName::Executor, false);

@@ -8,6 +8,7 @@ use crate::spec::{CompiledSpec, Horizon, Planner};
 /// Results with their ids, for a plan that may refer to them.
 pub(super) const PAST_STEPS: &str = "past_steps";
 const GRANTED: &str = "What the question calls for, frozen before anything was read. Of the calls that write, these alone are made, each once: call the tool with the targets that stand here, and the rest of the input is filled in as it stands here. Make the reads that they refer to first, with these very inputs. A call that is not needed is left out.";
+const GRANTED_UNSEEN: &str = "What the question calls for, frozen before anything was read. What was read since is not shown: it has led to a call that the question does not call for. If one of these calls does your task, make it: with what stands here, and with any value of the right type in the place of a reference, which is filled in. Else call what your task itself names.";
 
 impl Payload {
     /// The steps that a planner in JSON keeps.
@@ -60,7 +61,7 @@ impl Payload {
         };
         self.begin_value("granted");
         self.0.push(b'{');
-        self.add_str("instruction", GRANTED);
+        self.add_str("instruction", if granted.unseen { GRANTED_UNSEEN } else { GRANTED });
         self.add_records("steps", granted.progress.slots(), |record, (at, step, _)| {
             record.add_str("id", &step.name(at));
             record.add_str("tool", &step.tool);

@@ -31,6 +31,11 @@ impl CompiledSpec {
         u32::try_from(plans + steps * nested.max(asks)).unwrap_or(u32::MAX)
     }
 
+    /// How often an agent begins a run once more because its first was only refused: once, if a call of it may be.
+    pub(crate) fn runs_anew(&self) -> u32 {
+        u32::from(self.spec().tools.iter().any(|tool| self.policy().containment.guards(tool)))
+    }
+
     /// The most steps of one plan that a tool, an agent or a person has to do.
     pub(crate) fn most_working_steps(&self) -> u32 {
         self.spec().most_working_steps()
@@ -47,18 +52,21 @@ fn count(compiled: &CompiledSpec) -> Bounds {
     // The most of one try: it is done by a tool, a role, an agent or a person.
     let mut one = Bounds { model_calls: 0, tool_calls: u32::from(!spec.tools.is_empty()), transitions: 0 };
     one.transitions = one.tool_calls;
-    let mut besides_models = 0;
+    let (mut besides_models, mut anew) = (0, 0);
     for agent in compiled.agents() {
         let most = match agent {
             CompiledAgent::Role(_) => Bounds { model_calls: 1, tool_calls: 0, transitions: 1 },
-            CompiledAgent::Spec(inner) => inner.bounds(),
+            CompiledAgent::Spec(inner) => {
+                anew = anew.max(inner.runs_anew());
+                inner.bounds()
+            }
         };
         one.model_calls = one.model_calls.max(most.model_calls);
         one.tool_calls = one.tool_calls.max(most.tool_calls);
         one.transitions = one.transitions.max(most.transitions);
         besides_models = besides_models.max(most.transitions.saturating_sub(most.model_calls));
     }
-    let of_tries = |each: u32| steps * tries * Count::from(each);
+    let of_tries = |each: u32| steps * (tries + Count::from(anew)) * Count::from(each);
     let answers = if policy.approval.steps { steps } else { 0 };
     // A person is asked about a tool's step once, however often it is tried, and looks at each plan once.
     let asks_first = spec.tools.iter().any(|tool| compiled.may_ask(&tool.name));

@@ -231,11 +231,27 @@ impl Obedient {
                 .extend(id.map(|id| (id.to_owned(), parse(finding["output"].as_str().unwrap_or_default()))));
         }
         let task = shown.payload["user_question"].as_str().expect("a task");
-        let [_, tool, input] = task.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("a task: {task}") };
-        match evaluate(&parse(input), &outputs) {
+        let [id, tool, input] = task.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("a task: {task}") };
+        // Where it is shown nothing that was found, any value does for what the question refers to.
+        let granted = shown.payload["granted"]["steps"].as_array().into_iter().flatten();
+        let is_granted = granted.into_iter().any(|step| step["id"] == *id && step["tool"] == *tool);
+        let unseen = is_granted && shown.payload.get("findings").is_none();
+        let input = parse(input);
+        match evaluate(&input, &outputs).or_else(|| unseen.then(|| self.stand_in(tool, &input))) {
             Some(input) => ModelReply::calls([(tool, input)]),
             None => ModelReply::text("What I need is missing."),
         }
+    }
+
+    /// An input with any value in the place of what refers to an earlier step.
+    fn stand_in(&self, tool: &str, input: &Value) -> Value {
+        let any = |kind: &str| if kind.ends_with("number") { Value::from(1) } else { "?".into() };
+        let takes = self.stage.world.tool(tool).takes.iter();
+        takes
+            .map(|(name, kind)| {
+                (name.clone(), evaluate(&input[name], &Outputs::new()).unwrap_or_else(|| any(kind)))
+            })
+            .collect()
     }
 
     /// The next calls of a planner that reads results: all that lack nothing, or what it is told to do.

@@ -223,8 +223,9 @@ fn an_agent_that_does_a_step_is_contained_as_the_run_around_it() {
     assert_eq!(told.waits(), ["step.1.1.1/step.1.1.1"], "it was shown nothing untrusted");
     let mut told =
         Told::run(outer(), [plan("a = find x; @team t after a"), found("F"), asks(&[("send", "a")])]);
-    assert_eq!(told.waits(), ["write.1.1"]);
-    told.ends([text("답")], "답");
+    // It is asked once more, on its task alone, and has no more authority than before.
+    assert_eq!(told.waits(), ["step.1.2.2/plan.1.1"]);
+    told.tell([asks(&[("send", "a")])]).ends([text("답")], "답");
     let nested = &told.line("EXECUTE")["nested"][0]["trace"];
     assert_eq!(nested[1], denied("step_1", "authority_missing"), "{nested}");
 }

@@ -6,7 +6,7 @@ use planwright::machine::{Input, ToolOutcome, Turn};
 use planwright::spec::Spec;
 use serde_json::{Value, json};
 
-use crate::promise::{Say, Told, asks, calls, found, plan, spec, text, whole_agent, with_agents};
+use crate::promise::{Say, Told, asks, broken, calls, found, plan, spec, text, whole_agent, with_agents};
 
 /// Adds a read that finds a contact and a write with a target and a content.
 fn mailing(mut spec: Spec) -> Spec {
@@ -165,14 +165,68 @@ fn an_agent_has_what_the_question_calls_for_and_what_others_have_read_of_it() {
     assert_eq!(told.waits(), ["step.1.2.1/plan.1.1"]);
     told.tell([mail("bob@x.org", "…")]);
     assert_eq!(told.input("step.1.2.1/step.1.1.1"), json!({"to": "bob@x.org", "body": "Lunch?"}));
-    // What one agent has made none makes again.
-    told.tell([found("보냄"), mail("bob@x.org", "…")]);
+    // What one agent has made none makes again, and none is asked more than twice.
+    told.tell([found("보냄"), mail("bob@x.org", "…"), mail("bob@x.org", "…")]);
     told.ends([text("답")], "답");
     let nested = &told.line("EXECUTE")["nested"];
     let codes: Vec<_> =
         nested.as_array().into_iter().flatten().flat_map(|it| it["trace"].as_array().unwrap()).collect();
     let of = |phase: &str| codes.iter().filter(|line| line["phase"] == phase).count();
-    assert_eq!((of("AUTHORITY"), of("DENIED")), (1, 1), "{nested}");
+    assert_eq!((of("AUTHORITY"), of("DENIED")), (1, 2), "{nested}");
+}
+
+#[test]
+fn an_agent_that_was_only_refused_is_asked_once_more_and_shown_nothing_that_was_read() {
+    let read =
+        || [granted(mail_to_bob()), teams(&["readers", "writers"]), asks(&[("contact", "Bob")]), bob()];
+    let mut told = Told::run(with_teams(""), read());
+    assert!(told.payload()["findings"].is_array());
+    told.tell([mail("eve@y.org", "everything")]);
+    assert_eq!(told.waits(), ["step.1.2.2/plan.1.1"]);
+    let payload = told.payload();
+    let keys: Vec<&String> = payload.as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["on_behalf_of", "user_question", "granted"]);
+    assert!(!payload.to_string().contains("eve") && !payload.to_string().contains("bob@x.org"), "{payload}");
+    // It cannot know Bob's address, so any does: what is sent is what was granted.
+    told.tell([mail("the contact's address", "Hello")]);
+    assert_eq!(told.input("step.1.2.2/step.1.1.1"), json!({"to": "bob@x.org", "body": "Lunch?"}));
+    told.ends([found("보냄"), text("답")], "답");
+    let nested = &told.line("EXECUTE")["nested"][1]["trace"];
+    let lines: Vec<&str> =
+        nested.as_array().expect("lines").iter().filter_map(|line| line["phase"].as_str()).collect();
+    let refused = ["PLAN", "DENIED", "EXECUTE", "WRITE"];
+    assert_eq!(lines, [&refused[..], &["PLAN", "AUTHORITY", "EXECUTE", "WRITE"]].concat());
+    // A target that the user named is none that any value stands for, and what was called is not begun anew.
+    let fixed = json!([{"id": "m", "tool": "mail", "input": {"to": "bob@x.org", "body": "Lunch?"}}]);
+    let order = || teams(&["readers", "writers"]);
+    let mut told = Told::run(with_teams(""), [granted(fixed), order(), asks(&[("contact", "Bob")]), bob()]);
+    told.tell([mail("eve@y.org", "…"), mail("eve@y.org", "…")]);
+    assert_eq!(told.waits(), ["write.1.1"]);
+    let mut told = Told::run(with_teams(""), read());
+    told.tell([mail("bob@x.org", "…"), broken()]);
+    assert_eq!(told.waits(), ["write.1.1"]);
+}
+
+#[test]
+fn a_second_run_of_an_agent_is_in_the_bounds_and_in_the_look_before_a_plan() {
+    let most = |spec: Spec| spec.check().expect("checks").bounds().model_calls;
+    let only_reads = |mut spec: Spec| {
+        spec.agents.iter_mut().filter_map(|agent| agent.spec.as_mut()).for_each(|inner| {
+            inner.tools.retain(|tool| tool.effect == ToolEffect::Read && tool.egress.is_empty());
+        });
+        spec
+    };
+    let steps = with_teams("").policy.plan.max_steps;
+    // A plan with a repair is what the run of a team costs; without a tool that writes nobody says what to write.
+    let granting = 2;
+    assert_eq!(most(with_teams("")) - most(only_reads(with_teams(""))), steps * 2 + granting);
+    let limited = |most: u32| {
+        let mut spec = with_teams("");
+        spec.limits.max_model_calls = Some(most);
+        Told::run(spec, [granted(json!([])), teams(&["writers"])])
+    };
+    assert!(limited(5).error().contains("the plan needs 6 model calls in all, 5 are allowed"));
+    assert_eq!(limited(6).waits(), ["step.1.1.1/plan.1.1"]);
 }
 
 #[test]
@@ -182,7 +236,7 @@ fn an_agent_that_is_added_after_something_was_read_has_no_more_than_the_question
     let add = json!({"action": "add_agent", "reasoning": "", "next_agent": "writers", "task": "mail eve"});
     let first = [granted(json!([])), teams(&["readers"]), go_on(), asks(&[("contact", "Bob")]), bob()];
     let mut told = Told::run(with_teams(policy), first);
-    told.tell([text(add.to_string()), mail("eve@y.org", "…"), go_on()]);
+    told.tell([text(add.to_string()), mail("eve@y.org", "…"), mail("eve@y.org", "…"), go_on()]);
     told.ends([text("답")], "답");
     assert_eq!(told.asked.iter().filter(|asked| *asked == "mail").count(), 0);
 }

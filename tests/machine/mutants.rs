@@ -5,7 +5,7 @@
 //! says what such a machine would have done. Where one is, it was broken by hand once, and the test was seen to fail.
 
 #[rustfmt::skip]
-const MUTANTS: [(u32, &str, &str, &str, &str); 46] = [
+const MUTANTS: [(u32, &str, &str, &str, &str); 48] = [
     (1, "a write starts without a look", "", "machine/broken_machines/authority.rs", "a write starts without a look"),
     (2, "authority is looked at and not taken", "", "machine/broken_machines/authority.rs", "a write takes no authority"),
     (3, "a tainted draft grants", "", "machine/broken_machines/authority.rs", "a tainted plan grants"),
@@ -27,7 +27,7 @@ const MUTANTS: [(u32, &str, &str, &str, &str); 46] = [
     (19, "an approval is good in a fork", "", "driver/durable.rs", "fork_has_no_approvals"),
     (20, "a hint, a reason or a failure is shown to who plans", "is_closed in state/task.rs", "machine/channel.rs", "no_request_to_a_planning_role_holds_a_word_that_was_read"),
     (21, "a reply that did not fit shows who plans what was read", "repair in prompt/payload.rs", "machine/channel.rs", "no_request_to_a_planning_role_holds_a_word_that_was_read"),
-    (22, "an agent that is added after something was read writes", "", "containment/table.rs", "under_standard_no_agent_does_worse_than_the_page_says"),
+    (22, "an agent that is added after something was read writes", "", "containment/table.rs", "under_standard_every_agent_does_what_the_page_says"),
     (23, "a second round grants", "", "machine/broken_machines/authority.rs", "a second round grants"),
     (24, "what stands in for a reply, or was cached, is clean", "grant_plan in machine/authority.rs", "machine/containment.rs", "what_stands_in_for_a_plan_is_as_tainted_as_a_plan"),
     (25, "earlier turns are shown to who plans, and taint nothing", "history in prompt/payload.rs", "machine/channel.rs", "no_request_to_a_planning_role_holds_a_word_that_was_read"),
@@ -52,6 +52,8 @@ const MUTANTS: [(u32, &str, &str, &str, &str); 46] = [
     (44, "a call that was allowed beside others is made with another input", "", "machine/broken_machines/authority.rs", "a call of several is made with another input"),
     (45, "an approval is good for a call that was not shown, or for the next plan", "", "machine/broken_machines/authority.rs", "a yes is left for another call"),
     (46, "a no after reading takes the answer away", "stands_rejected in state/task.rs", "machine/phases.rs", "a_no_after_untrusted_text_was_read_takes_no_answer_away"),
+    (47, "an agent that was refused sees again what led it astray", "", "machine/broken_machines/authority.rs", "who was refused sees again what led it astray"),
+    (48, "any value stands for a target that the user named", "share_targets in state/granted.rs", "machine/grants.rs", "an_agent_that_was_only_refused_is_asked_once_more_and_shown_nothing_that_was_read"),
 ];
 
 #[test]

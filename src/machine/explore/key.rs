@@ -36,6 +36,8 @@ pub struct Key {
     /// Whether untrusted output was read, and whether it had been when the draft was made.
     tainted: (bool, bool),
     answered: bool,
+    /// Of a nested run that begins once more if it was only refused: whether it was by now.
+    anew: Option<bool>,
     /// The writes that are not made again.
     written: Vec<String>,
     /// The calls that may be made without a person, and those that were.
@@ -90,11 +92,16 @@ pub fn key(compiled: &CompiledSpec, state: &State) -> Key {
         written: if phase.is_terminal() { Vec::new() } else { written(compiled, task) },
         authority: if phase.is_terminal() { Vec::new() } else { authority(compiled, task) },
         answered: task.artifacts.final_answer.is_some(),
+        anew: None,
         progress: progress.map(|progress| plan_key(compiled, task, progress)),
         nested: task
             .nested
             .iter()
-            .filter_map(|(step, inner)| Some((*step, key(nested_spec(compiled, task, *step)?, inner))))
+            .filter_map(|(step, inner)| {
+                let key = key(nested_spec(compiled, task, *step)?, inner);
+                let anew = task.may_begin_anew(*step, &inner.task).then(|| inner.task.was_refused());
+                Some((*step, Key { anew, ..key }))
+            })
             .collect(),
     }
 }

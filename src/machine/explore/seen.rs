@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::machine::state::StepRun;
 use crate::machine::{
-    Effect, EffectId, EffectKind, Event, Exit, Phase, PhaseName, Progress, State, Step, Task, TraceLine,
+    Effect, EffectId, EffectKind, Event, Exit, Phase, PhaseName, Place, Progress, State, Step, Task,
+    TraceLine,
 };
 use crate::spec::{CompiledSpec, OnFailure, RoleName};
 
@@ -123,9 +124,10 @@ impl<'a> Seen<'a> {
         begun
     }
 
-    /// Whether the run that did the nested step has ended.
+    /// Whether the run that did the nested step has ended, or another has begun in its place.
     pub fn nested_run_ended(&self) -> bool {
-        self.nested_step().is_some_and(|step| !matches!(self.slot(step), Some(StepRun::Nested { .. })))
+        let place = self.event.effect().and_then(|id| id.path.places().next());
+        place.is_some_and(|Place { step, attempt, .. }| self.slot(step) != Some(&StepRun::Nested { attempt }))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::step_run::StepRun;
 use super::steps::{Progress, Schedule};
-use crate::contract::{ArgumentRole, Links, Plan, PlanContract, ToolContract};
+use crate::contract::{ArgumentRole, Hole, Links, Plan, PlanContract, ToolContract, ToolEffect};
 
 /// The writes that a question calls for, with the reads that they refer to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,12 +23,15 @@ pub struct Granted {
     /// For steps of the plan at hand, by position: the granted step that they stand for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) bound: BTreeMap<u32, u32>,
+    /// Whether the run is shown nothing that was read: it cannot name what only reading tells, so any value does there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unseen: bool,
 }
 
 impl Granted {
     /// What a question calls for, with what was read of it.
     pub(super) fn shown(progress: Progress) -> Self {
-        Granted { progress, found: BTreeMap::new(), bound: BTreeMap::new() }
+        Granted { progress, found: BTreeMap::new(), bound: BTreeMap::new(), unseen: false }
     }
 
     /// What a question calls for, of which nothing is made.
@@ -75,16 +78,27 @@ pub(crate) fn granted_input(contract: &PlanContract, granted: &Progress, at: usi
     Some(input.into_owned())
 }
 
-/// Whether two inputs of a tool act on the same. A value at a place that the contract does not know is a target.
-pub(super) fn share_targets(tool: &ToolContract, place: &str, one: &Value, other: &Value) -> bool {
+/// Whether two inputs of a tool act on the same, or are the same for one that only reads. A value at a place that the
+/// contract does not know is a target. With `unseen` the first is as it was planned, and any value does for an
+/// expression in it.
+pub(super) fn share_targets(
+    tool: &ToolContract,
+    place: &str,
+    (one, unseen): (&Value, bool),
+    other: &Value,
+) -> bool {
+    if unseen && Hole::is_like(one) {
+        return true;
+    }
     let (Some(fields), Some(others)) = (one.as_object(), other.as_object()) else {
-        return one == other || tool.role_at(place) != ArgumentRole::Target;
+        let decides = tool.effect != ToolEffect::Write || tool.role_at(place) == ArgumentRole::Target;
+        return one == other || !decides;
     };
     let null = Value::Null;
     let mut names = fields.keys().chain(others.keys());
     names.all(|name| {
         let [one, other] = [fields, others].map(|fields| fields.get(name).unwrap_or(&null));
         let name = name.replace('~', "~0").replace('/', "~1");
-        share_targets(tool, &format!("{place}/{name}"), one, other)
+        share_targets(tool, &format!("{place}/{name}"), (one, unseen), other)
     })
 }

@@ -71,12 +71,15 @@ impl Task {
         }
         let called = self.progress.as_ref()?.input(step)?.into_owned();
         let (contract, view) = (compiled.grants()?, self.granted_by_now(compiled, Some(step))?);
+        let unseen = self.authority.granted()?.unseen;
         let writes = tool.effect == ToolEffect::Write;
         let named = (0..view.steps.len()).filter(|at| view.plan.steps[*at].tool == tool.name);
         let fitting = named.filter_map(|at| {
             let (input, template) = (granted_input(contract, &view, at)?, view.template(at as u32)?);
             let is_left = !writes || self.authority.find(&template).is_some();
-            let fits = input == called || (writes && share_targets(tool, "", &input, &called));
+            let shares = |granted: &Value, unseen| share_targets(tool, "", (granted, unseen), &called);
+            let names = || unseen && view.plan.steps[at].input.as_ref().is_some_and(|it| shares(it, true));
+            let fits = input == called || (writes && shares(&input, false)) || names();
             (is_left && fits).then_some((at as u32, input))
         });
         let fitting: Vec<_> = fitting.collect();
@@ -103,11 +106,11 @@ impl Task {
 
     /// The authority that the run of an agent begins with. An agent that may write runs beside nothing and is handed
     /// all that the question has left; any other is shown it.
-    pub(crate) fn hand_down(&mut self, compiled: &CompiledSpec, step: u32) -> Authority {
+    pub(crate) fn hand_down(&mut self, compiled: &CompiledSpec, step: u32, unseen: bool) -> Authority {
         let Some(progress) = self.granted_by_now(compiled, Some(step)) else { return Authority::default() };
         let writes = self.planned(step).and_then(|planned| compiled.tool(&planned.tool));
         let writes = writes.is_some_and(|agent| agent.effect == ToolEffect::Write);
-        self.authority.hand_down(Granted::shown(progress), writes)
+        self.authority.hand_down(Granted { unseen, ..Granted::shown(progress) }, writes)
     }
 
     /// Takes back what the run of an agent has left of the question's authority, and what it has read.

@@ -16,13 +16,13 @@ mod uncalled;
 mod view;
 mod writes;
 
-pub(crate) use authority::{Authority, literal_template};
+pub(crate) use authority::literal_template;
 pub(crate) use granted::{Granted, granted_input};
 pub use input::{Finding, Input, Speaker, Turn};
 pub use phase::{Asking, ExecuteStage, Phase, PlanStage, Repair, Writing};
 pub(crate) use step_run::{FAILURE_KINDS, MOST_COUNTED, REJECTED};
 pub use step_run::{StepFailure, StepOutput, StepRun};
-pub use steps::{Progress, Writes};
+pub use steps::Progress;
 pub use task::{Artifacts, Decided, Draft, Feedback, State, Task};
 pub(crate) use uncalled::result_without_call;
 pub use view::{PlanView, StepRecord};

@@ -246,6 +246,24 @@ impl Task {
         }
     }
 
+    /// Whether the run of an agent that does a step was shown more than its task: what others found.
+    pub(crate) fn shows_findings(&self, step: u32, inner: &Task) -> bool {
+        let planned = self.planned(step).and_then(PlanStep::material);
+        !inner.input.findings.is_empty() || inner.input.material.as_deref() != planned
+    }
+
+    /// Whether the run of an agent that does a step begins once more if it is refused: it was shown what others found,
+    /// and has called nothing and asked nobody.
+    pub(crate) fn may_begin_anew(&self, step: u32, inner: &Task) -> bool {
+        let acted = inner.counters.tool_calls > 0 || inner.counters.questions > 0;
+        !acted && self.shows_findings(step, inner)
+    }
+
+    /// Whether a step of the current draft was refused.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.drafted().any(|(.., run)| run.denial().is_some())
+    }
+
     pub(crate) fn step_name(&self, step: u32) -> String {
         self.planned(step).map(|planned| planned.name(step as usize)).unwrap_or_default()
     }

@@ -123,7 +123,19 @@ fn what_the_question_calls_for_is_made_once_and_as_it_was_granted() {
             *grants = theirs;
         }
     };
+    // A run of an agent that takes another's place is shown what that was shown.
+    let sees_again = |before: &State, step: &mut Step| {
+        let inner = |state: &Value| state.pointer("/task/nested/1/task/input").cloned();
+        let before = serde_json::to_value(before).expect("a state");
+        step.state = altered(&step.state, |state| {
+            if let Some((had, has)) = inner(&before).zip(inner(state)).filter(|(had, has)| had != has) {
+                assert!(has.get("findings").is_none());
+                state["task"]["nested"]["1"]["task"]["input"] = had;
+            }
+        });
+    };
     all_are_caught(vec![
+        kind("who was refused sees again what led it astray", "authority", granting_team(), bent(sees_again)),
         kind("a granted write is good twice", "authority", granting(), bent(|_, step| renew(step))),
         kind("a round says what is sent", "authority", granting(), after_replies(sends_more)),
         kind("a round grants besides the question", "containment", granting(), after_replies(grants_more)),

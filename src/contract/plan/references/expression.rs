@@ -121,12 +121,16 @@ pub(super) fn fail<T>(path: impl AsRef<str>, problem: impl AsRef<str>) -> Result
     Err(ContractError::at(path, problem))
 }
 
+/// The key by which a value says that it is an expression.
+fn find_mark(value: &Value) -> Option<&'static str> {
+    let fields = value.as_object()?;
+    [FROM, TEMPLATE, CALC, FILL].into_iter().find(|mark| fields.contains_key(*mark))
+}
+
 impl<'a> Expression<'a> {
     /// Parses a value that says it is an expression. `None` for any other.
     pub fn parse(value: &'a Value) -> Option<Result<Self, ContractError>> {
-        let fields = value.as_object()?;
-        let marks = |mark: &&str| fields.contains_key(*mark);
-        [FROM, TEMPLATE, CALC, FILL].into_iter().find(marks).map(|mark| Self::parse_marked(mark, value, 1))
+        find_mark(value).map(|mark| Self::parse_marked(mark, value, 1))
     }
 
     fn parse_marked(mark: &str, value: &'a Value, depth: u32) -> Result<Self, ContractError> {
@@ -183,6 +187,11 @@ impl<'a> Expression<'a> {
 }
 
 impl<'a> Hole<'a> {
+    /// Whether a value of a plan is known later only, as a hole is: whether it is an expression.
+    pub fn is_like(value: &Value) -> bool {
+        find_mark(value).is_some()
+    }
+
     fn parse(value: &'a Value) -> Result<Self, ContractError> {
         check_names(value, &[FILL, TYPE, VIEW], "a value that is to be filled in")?;
         let wanted = value[FILL].as_str().map(str::trim).unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::contract::ToolEffect;
 use crate::machine::authority::find_untrusted;
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::{State, StepRun, Task};
-use crate::machine::{Effect, EffectId, EffectKind, Event, HumanAnswer, Local, PhaseName, local};
+use crate::machine::{Counters, Effect, EffectId, EffectKind, Event, HumanAnswer, Local, PhaseName, local};
 
 /// Every call that needs authority takes it, or has a person's yes.
 pub(super) fn check_calls(seen: &Seen<'_>) -> Claimed {
@@ -17,7 +17,33 @@ pub(super) fn check_calls(seen: &Seen<'_>) -> Claimed {
         let EffectKind::Step { step, attempt: 1, .. } = now.id.kind else { continue };
         check_call(seen, *id, &now, step)?;
     }
+    check_anew(seen.before, &seen.step.state)?;
     check_words(&seen.step.state)
+}
+
+/// The run of an agent that takes the place of one that was refused is shown nothing that was read, and is the last: none
+/// takes its place.
+fn check_anew(before: &State, after: &State) -> Claimed {
+    for (at, inner) in &after.task.nested {
+        let Some(earlier) = before.task.nested.get(at) else { continue };
+        let attempt = |state: &State| {
+            let run = state.task.progress.as_ref().and_then(|progress| progress.steps.get(*at as usize));
+            run.map(StepRun::attempts)
+        };
+        if attempt(before) == attempt(after) {
+            check_anew(earlier, inner)?;
+            continue;
+        }
+        let sees = |state: &State| after.task.shows_findings(*at, &state.task);
+        let Counters { tool_calls, questions, .. } = earlier.task.counters;
+        ensure(sees(earlier) && !sees(inner) && tool_calls == 0 && questions == 0, || {
+            format!(
+                "a run that was refused, of {:?}, begins anew as {:?}",
+                earlier.task.input, inner.task.input
+            )
+        })?;
+    }
+    Ok(())
 }
 
 fn check_call(seen: &Seen<'_>, id: EffectId, now: &Local<'_, '_>, step: u32) -> Claimed {

@@ -133,7 +133,9 @@ fn check_input(seen: &Seen<'_>, plan: &Progress, step: u32, planned: &PlanStep) 
     };
     let taken = plan.source(step).map(|at| at as usize);
     ensure(taken == Some(source), || format!("step {step} takes what {taken:?} found, and not {source}"))?;
-    let output = plan.output(source as u32);
+    // A run that begins in the place of one that was refused has what the plan holds, and nothing that was read.
+    let anew = seen.before.task.nested.contains_key(&step);
+    let output = if anew { planned.material() } else { plan.output(source as u32) };
     let given = match seen.after().nested.get(&step) {
         Some(nested) => nested.task.input.material.clone(),
         None if seen.compiled.agent(&planned.tool).is_some() => return Ok(()),

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::contract::{AnswerForm, Source, ToolContract, ToolEffect, Trust};
 use crate::machine::reply::Spender;
-use crate::machine::run::Run;
+use crate::machine::run::{Begin, Run};
 use crate::machine::state::{Finding, Input, Progress, StepFailure, StepOutput, StepRun, Task, known_by};
-use crate::machine::vocabulary::{Event, FailureClass, ToolOutcome};
+use crate::machine::vocabulary::{Event, FailureClass, Place, ToolOutcome};
 use crate::spec::{CompiledSpec, OnFailure, RoleName};
 
 impl Run<'_> {
@@ -70,6 +70,29 @@ impl Run<'_> {
             _ => StepRun::failed(failure, attempts),
         }
     }
+
+    /// Has the agent of a step whose run was only refused begin once more, on nothing that was read: what that was led
+    /// to has no say in it. Returns whether it does.
+    pub(in crate::machine) fn begin_anew(
+        &mut self,
+        inner: &CompiledSpec,
+        place: Place,
+        ended: &mut Task,
+    ) -> bool {
+        let (compiled, task) = (self.compiled, &*self.task);
+        // A task that was planned after reading is as good as what was read.
+        let is_closed =
+            compiled.policy().closes_planning() || task.drafts.last().is_some_and(|it| !it.tainted);
+        if !(is_closed && task.may_begin_anew(place.step, ended) && ended.was_refused()) {
+            return false;
+        }
+        let Some((input, tainted)) = nested_input(compiled, task, place.step, false) else { return false };
+        let place = Place { attempt: place.attempt + 1, ..place };
+        self.set_step(place.step, StepRun::Nested { attempt: place.attempt });
+        let refused = Some(std::mem::take(&mut ended.trace));
+        self.begin(inner, Begin { place, input, tainted, refused });
+        true
+    }
 }
 
 /// The contract of the tool or agent that does a step.
@@ -87,12 +110,18 @@ fn taints(tool: Option<&ToolContract>, output: &str, data: Option<&Value>) -> bo
     tool.is_none_or(|tool| tool.taints(output, data))
 }
 
-/// What a nested run starts from, and whether it has read what may steer it.
-pub(super) fn nested_input(compiled: &CompiledSpec, task: &Task, step: u32) -> Option<(Input, bool)> {
+/// What a nested run starts from, and whether it has read what may steer it. Unless it `sees` what was found, it is
+/// shown its task alone.
+pub(super) fn nested_input(
+    compiled: &CompiledSpec,
+    task: &Task,
+    step: u32,
+    sees: bool,
+) -> Option<(Input, bool)> {
     let progress = task.progress.as_ref()?;
     let planned = task.planned(step)?;
     let source = progress.source(step);
-    let found = source.and_then(|source| progress.output(source)).map(str::to_owned);
+    let found = source.filter(|_| sees).and_then(|source| progress.output(source)).map(str::to_owned);
     let question = Some(planned.instruction()).filter(|told| !told.is_empty()).unwrap_or(task.query());
     let known = known_by(compiled, task, step);
     let untrusted = |at: &u32| {
@@ -105,7 +134,7 @@ pub(super) fn nested_input(compiled: &CompiledSpec, task: &Task, step: u32) -> O
     };
     let tainted = task.drafts.last().is_some_and(|draft| draft.tainted) || known.iter().any(untrusted);
     // What it is given to work on is not shown twice.
-    let findings = known.into_iter().filter(|at| source != Some(*at));
+    let findings = known.into_iter().filter(|at| sees && source != Some(*at));
     let input = Input {
         question: question.to_owned(),
         now: task.input.now.clone(),

@@ -146,9 +146,10 @@ impl Run<'_> {
         let Some(inner) = nested_spec(compiled, &self.task, step) else {
             return self.set_step(step, StepRun::Running { attempt });
         };
-        if let Some((input, tainted)) = nested_input(compiled, &self.task, step) {
+        if let Some((input, tainted)) = nested_input(compiled, &self.task, step, true) {
             self.set_step(step, StepRun::Nested { attempt });
-            self.begin(inner, Begin { place: Place { draft, step, attempt }, input, tainted });
+            let place = Place { draft, step, attempt };
+            self.begin(inner, Begin { place, input, tainted, refused: None });
         }
     }
 
