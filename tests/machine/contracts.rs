@@ -1,6 +1,8 @@
 //! What models say is read strictly: wrapped replies are read, nonsense is an error that names the
 //! place.
 
+use std::sync::Arc;
+
 use planwright::contract::{
     AnswerForm, Before, Plan, PlanContract, PlanPolicy, ReadPlan, StepField, ToolContract, ToolEffect,
     Validate,
@@ -26,7 +28,10 @@ fn contract() -> PlanContract {
 }
 
 fn read(reply: &str) -> Result<Plan, String> {
-    contract().parse(Before::NOTHING, reply, 10_000).map(|read| read.plan).map_err(|error| error.to_string())
+    contract()
+        .parse(Before::NOTHING, reply, 10_000)
+        .map(|read| Arc::unwrap_or_clone(read.plan))
+        .map_err(|error| error.to_string())
 }
 
 fn plan(steps: Value) -> String {

@@ -1,5 +1,7 @@
 //! Plans with agents that do steps, the decisions between their steps, and their work.
 
+use std::sync::Arc;
+
 use crate::offline_specs;
 
 use offline_specs::{RESEARCH, WORKERS, agent_frame, ask, compiled, frame, result};
@@ -12,7 +14,7 @@ use planwright::spec::RoleName;
 use planwright_offline::Offline;
 use serde_json::{Value, json};
 
-fn plan(spec: &str, payload: &Value) -> Plan {
+fn plan(spec: &str, payload: &Value) -> Arc<Plan> {
     let compiled = compiled(spec);
     let frame = frame(&compiled, RoleName::Planner);
     let reply = ask(&frame, payload, &[]).text;

@@ -1,5 +1,7 @@
 //! Plans whose steps work on each other's outputs, and plans that go on from what was done.
 
+use std::sync::Arc;
+
 use crate::offline_specs;
 
 use offline_specs::{CHAIN, ask, compiled, frame};
@@ -12,7 +14,7 @@ use planwright::spec::{RoleName, Spec};
 use planwright_offline::Offline;
 use serde_json::{Value, json};
 
-fn plan(role: RoleName, payload: &Value, before: &[PlanStep]) -> Plan {
+fn plan(role: RoleName, payload: &Value, before: &[PlanStep]) -> Arc<Plan> {
     let compiled = compiled(CHAIN);
     let reply = ask(&frame(&compiled, role), payload, &[]).text;
     let before = Before { steps: before, done: &|_| true };

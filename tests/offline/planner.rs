@@ -1,5 +1,7 @@
 //! What the offline model plans for which question.
 
+use std::sync::Arc;
+
 use crate::offline_specs;
 
 use offline_specs::{ask, frame};
@@ -8,7 +10,7 @@ use planwright::contract::{Before, Plan, ToolContract, ToolEffect};
 use planwright::spec::RoleName;
 use serde_json::{Value, json};
 
-fn plan(tools: &[ToolContract], role: RoleName, payload: &Value) -> Plan {
+fn plan(tools: &[ToolContract], role: RoleName, payload: &Value) -> Arc<Plan> {
     let mut spec = agents::shipped("validated").unwrap();
     spec.tools = tools.to_vec();
     let compiled = spec.check().unwrap();

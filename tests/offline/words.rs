@@ -4,7 +4,7 @@ use crate::offline_specs;
 
 use offline_specs::{ask, result, shipped};
 use planwright::agents;
-use planwright::contract::{Before, Plan};
+use planwright::contract::Before;
 use planwright::ports::{Tool, ToolCall};
 use planwright::spec::RoleName;
 use planwright_docs::Calc;
@@ -23,7 +23,7 @@ fn asked(question: &str) -> (String, Vec<String>) {
     let compiled = spec.check().unwrap();
     let reply =
         ask(&offline_specs::frame(&compiled, RoleName::Planner), &json!({"user_question": question}), &[]);
-    let plan: Plan = compiled.plan().parse(Before::NOTHING, &reply.text, 100_000).unwrap().plan;
+    let plan = compiled.plan().parse(Before::NOTHING, &reply.text, 100_000).unwrap().plan;
     let of = |tool: &str| -> Vec<String> {
         let steps = plan.steps.iter().filter(|step| step.tool == tool);
         steps.map(|step| step.input.as_ref().unwrap().as_str().unwrap().to_owned()).collect()
