@@ -15,8 +15,8 @@ use super::run::{Stopped, Waiting};
 use crate::contract::canonical;
 use crate::journal::{Folded, Ledger, Record, ResolvedAs, find_question, fold, render_awaited};
 use crate::machine::{
-    AllowedCall, Effect, EffectId, EffectKind, Event, HumanAnswer, State, ToolOutcome, admit, awaited, local,
-    outstanding,
+    AllowedCall, Effect, EffectId, EffectKind, Event, HumanAnswer, Refusal, State, ToolOutcome, admit,
+    awaited, local, outstanding,
 };
 use crate::ports::Question;
 use crate::prompt::{Request, RequestBody, calls, human_digest, subject};
@@ -115,7 +115,7 @@ impl<'a> Drive<'a> {
                 return Ok(Event::Expired { effect });
             }
             let event = environment.redactor.clean(answered(self.compiled, state, effect, answer));
-            match admit(self.compiled, state, &event) {
+            match admit_answer(self.compiled, state, &event) {
                 Ok(()) => return Ok(event),
                 Err(refusal) => refused = Some(refusal.to_string()),
             }
@@ -148,7 +148,7 @@ impl<'a> Drive<'a> {
         }
         let environment = &self.agent.environment;
         let event = environment.redactor.clean(answered(self.compiled, state, effect, answer));
-        if let Err(refusal) = admit(self.compiled, state, &event) {
+        if let Err(refusal) = admit_answer(self.compiled, state, &event) {
             return Err(Stopped::Refused { question, refusal: refusal.to_string() });
         }
         // The journal may end before it says that the question was asked.
@@ -204,6 +204,19 @@ fn answered(compiled: &CompiledSpec, state: &State, effect: EffectId, answer: Hu
         answer => answer,
     };
     Event::HumanAnswered { effect, answer }
+}
+
+/// Whether an answer fits. A result or an input that names no call is none where several are asked about: the machine,
+/// which reads journals of a time when calls were asked about one by one, takes it for the first.
+fn admit_answer(compiled: &CompiledSpec, state: &State, event: &Event) -> Result<(), Refusal> {
+    if let Event::HumanAnswered { effect, answer } = event
+        && matches!(answer, HumanAnswer::Respond { .. } | HumanAnswer::EditInput { .. })
+        && calls(compiled, state, *effect).len() > 1
+    {
+        let expected = "`approve`, `approve_calls` or `reject`, for several calls";
+        return Err(Refusal::WrongAnswer { effect: *effect, answer: answer.kind(), expected });
+    }
+    admit(compiled, state, event)
 }
 
 /// The record that says of a write in doubt that it is unknown whether it happened.

@@ -85,6 +85,8 @@ fn several_calls_are_asked_about_together_and_some_of_them_allowed() {
         "--approve-calls 1,2",
     ]);
     answers(&home, &["--approve-calls", "3"], 5).complains(&["expected positions from 1 to 2"]);
+    answers(&home, &["--respond", "yes: 1"], 5)
+        .complains(&["`approve_calls` or `reject`, for several calls"]);
     home.check(&["resume", "--offline", "--approve-calls", "one", "run.jsonl"], 2)
         .complains(&["--approve-calls: expected positions such as 1,3"]);
     let edited = answers(&home, &["--approve-calls", r#"[{"position": 2, "input": "6*7"}]"#], 0);

@@ -183,6 +183,9 @@ pub fn read_json<T: DeserializeOwned>(
     })
 }
 
+/// The words with which a person says yes.
+const YES: [&str; 7] = ["yes", "y", "approve", "approved", "예", "네", "승인"];
+
 /// Parses a line that answers a person's question. For a step, `reject: REASON` is a no and everything else an
 /// answer. For a plan or a call, `yes` approves, `yes: 1,3` some of several calls, `edit: JSON` approves with other steps or another input, `no` and
 /// `reject: REASON` say no; any other line is an answer in the place of the call.
@@ -194,12 +197,13 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
     if !is_plan && !matches!(asked, EffectKind::ApproveCall { .. }) {
         return Ok(HumanAnswer::respond(line));
     }
-    if let Some(text) = argument_of("yes", line).filter(|text| !text.is_empty() && !is_plan) {
+    let some = YES.iter().find_map(|word| argument_of(word, line)).filter(|_| !is_plan && line.contains(':'));
+    if let Some(text) = some {
         return parse_calls(text).map(|calls| HumanAnswer::ApproveCalls { calls });
     }
     let word = line.trim_end_matches(['.', '!']).to_lowercase();
     match (word.as_str(), argument_of("edit", line)) {
-        ("yes" | "y" | "approve" | "approved" | "예" | "네" | "승인", _) => Ok(HumanAnswer::Approve),
+        (word, _) if YES.contains(&word) => Ok(HumanAnswer::Approve),
         ("no" | "n" | "아니요" | "아니오" | "거절", _) => Ok(HumanAnswer::reject("")),
         (_, None) => Ok(HumanAnswer::respond(line)),
         (_, Some(json)) if is_plan => {
@@ -254,6 +258,11 @@ mod tests {
         for line in ["yes", "Y", "approve", "예", "네.", "승인"] {
             rows.push((line, said(line), HumanAnswer::Approve, HumanAnswer::Approve));
         }
+        let some = HumanAnswer::ApproveCalls { calls: parse_calls("1,3").unwrap() };
+        for line in ["yes: 1,3", "YES: 1,3", "예: 1,3", "승인: 1,3", "approve: 1,3"] {
+            rows.push((line, said(line), said(line), some.clone()));
+        }
+        assert!(parse_answer("yes:", CALL).is_err() && parse_answer("예: 1 3", CALL).is_err());
         for (line, step, plan, call) in rows {
             for (asked, meant) in [(STEP, step), (PLAN, plan), (CALL, call)] {
                 assert_eq!(parse_answer(line, asked), Ok(meant), "{line}");
