@@ -47,9 +47,13 @@ impl WordsIn {
 pub(crate) fn split_thoughts(text: &str) -> (String, Cow<'_, str>) {
     let words = strip_thoughts(text);
     let labelled = find_labelled(&words, "Thought:", &["Action:", "Final Answer:", "Observation:"]);
+    // Most replies show no thought between tags: nothing was taken out.
+    if words.len() >= text.trim().len() {
+        return (labelled.unwrap_or_default(), words);
+    }
     let (mut thoughts, mut from, mut is_open) = (Vec::new(), 0, false);
     let tags = text.match_indices('<').filter_map(|(at, _)| Some((at, thought_tag(text, at)?)));
-    for (at, (opens, length)) in tags.filter(|_| words.len() < text.trim().len()) {
+    for (at, (opens, length)) in tags {
         if !opens {
             thoughts.push(text[from..at].trim());
         }

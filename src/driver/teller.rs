@@ -120,7 +120,10 @@ impl<'a> Teller<'a> {
             self.tell_words(&open, reply);
         }
         // The steps of the outermost run do not show what a tool of a nested run returned.
-        if let (Event::ToolReturned { outcome, .. }, Some((_, tool))) = (event, open.asked.rsplit_once('/')) {
+        if let Event::ToolReturned { outcome, .. } = event
+            && open.effect.is_nested()
+            && let Some((_, tool)) = open.asked.rsplit_once('/')
+        {
             let step = open.effect.step().unwrap_or_default();
             let (failed, output) = match outcome {
                 ToolOutcome::Returned { output, .. } => (false, output.clone()),
@@ -135,10 +138,10 @@ impl<'a> Teller<'a> {
     /// Tells what a model thought, and what it said beside its calls.
     fn tell_words(&self, open: &OpenEffect<'_>, reply: &ModelReply) {
         let (aloud, words) = split_thoughts(&reply.text);
-        let thoughts = [&*reply.thoughts, &*aloud].into_iter().filter(|thoughts| !thoughts.is_empty());
-        let thoughts = thoughts.collect::<Vec<_>>().join("\n");
         let words = if reply.tool_calls.is_empty() { "" } else { &*words };
-        if !thoughts.is_empty() || !words.is_empty() {
+        if ![&*reply.thoughts, &*aloud, words].iter().all(|said| said.is_empty()) {
+            let thoughts = [&*reply.thoughts, &*aloud].into_iter().filter(|thoughts| !thoughts.is_empty());
+            let thoughts = thoughts.collect::<Vec<_>>().join("\n");
             let span = self.span(open.effect, &open.asked);
             self.observer.notice(Signal::Said { span, thoughts: &thoughts, words });
         }

@@ -156,22 +156,21 @@ impl Digest {
         // What is short is digested at once, which takes a fraction of the time and gives the same.
         let (mut short, mut filled, mut long) = ([0; SHORT], 0, None);
         for part in parts {
-            for piece in [&(part.len() as u64).to_le_bytes()[..], part] {
-                let end = filled + piece.len();
-                match &mut long {
-                    None if end <= SHORT => {
-                        short[filled..end].copy_from_slice(piece);
-                        filled = end;
-                    }
-                    None => {
-                        let mut hasher = RawHasher::new(SecretBuffer::default());
-                        hasher.write(&short[..filled]);
-                        hasher.write(piece);
-                        long = Some(hasher);
-                    }
-                    Some(hasher) => hasher.write(piece),
-                }
+            let length = (part.len() as u64).to_le_bytes();
+            let (at, end) = (filled + length.len(), filled + length.len() + part.len());
+            if long.is_none() && end <= SHORT {
+                short[filled..at].copy_from_slice(&length);
+                short[at..end].copy_from_slice(part);
+                filled = end;
+                continue;
             }
+            let hasher = long.get_or_insert_with(|| {
+                let mut hasher = RawHasher::new(SecretBuffer::default());
+                hasher.write(&short[..filled]);
+                hasher
+            });
+            hasher.write(&length);
+            hasher.write(part);
         }
         let hash = long.map_or_else(|| Hasher::oneshot(&short[..filled]), |hasher| hasher.finish_128());
         Digest(hash.to_be_bytes())

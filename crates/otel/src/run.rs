@@ -35,8 +35,8 @@ pub(crate) struct Run {
     nested: Vec<Nested>,
     events: Vec<SpanEvent>,
     usage: Usage,
-    /// Names that several spans have.
-    names: Vec<Arc<str>>,
+    /// Names that several spans have, also those of runs before.
+    pub names: Vec<Arc<str>>,
     /// Room for a text.
     room: String,
 }
@@ -73,9 +73,30 @@ struct Nested {
     ended: u64,
 }
 
+/// The most names that are known from one run to the next.
+const MAX_NAMES: usize = 64;
+
 /// The step that an effect or a step is nested in; empty for what the run itself asks.
 fn around(id: &str) -> &str {
     id.rsplit_once('/').map_or("", |(around, _)| around)
+}
+
+/// The name of a span: what is done, and by what.
+fn join(operation: &str, of: &str) -> String {
+    let mut name = String::with_capacity(operation.len() + 1 + of.len());
+    name.push_str(operation);
+    name.push(' ');
+    name.push_str(of);
+    name
+}
+
+/// A name that several spans have.
+fn share(names: &mut Vec<Arc<str>>, name: &str) -> Arc<str> {
+    if let Some(known) = names.iter().find(|known| ***known == *name) {
+        return Arc::clone(known);
+    }
+    names.push(name.into());
+    names[names.len() - 1].clone()
 }
 
 /// The id of the span around a model call.
@@ -91,16 +112,20 @@ fn failed(class: &str) -> Status {
 }
 
 impl Run {
-    /// A run that begins.
-    pub fn new(begins: Beginning<'_>, sampler: Sampler, content: bool) -> Self {
+    /// A run that begins, after runs whose spans had these names.
+    pub fn new(begins: Beginning<'_>, sampler: Sampler, content: bool, mut names: Vec<Arc<str>>) -> Self {
+        if names.len() > MAX_NAMES {
+            names.clear();
+        }
         let span = TraceContext::of_run(begins.run, begins.parent);
+        let id: Arc<str> = begins.run.into();
         let thread = Some(begins.thread).filter(|thread| !thread.is_empty()).map(Arc::from);
-        let (agent, model): (Arc<str>, Arc<str>) = (begins.spec.name.as_str().into(), begins.model.into());
+        let [agent, model] = [&begins.spec.name, begins.model].map(|name| share(&mut names, name));
         let servers: Vec<Place> = begins.servers.iter().map(Place::from).collect();
         let mut attributes = Vec::with_capacity(14);
         attributes.push(pair("gen_ai.operation.name", "invoke_agent"));
         attributes.push(shared("gen_ai.agent.name", &agent));
-        attributes.push(text("planwright.run", begins.run));
+        attributes.push(shared("planwright.run", &id));
         attributes.extend(thread.iter().map(|thread| shared("gen_ai.conversation.id", thread)));
         if !begins.model.is_empty() {
             attributes.push(shared("gen_ai.request.model", &model));
@@ -112,7 +137,7 @@ impl Run {
             }]);
             attributes.push(text("gen_ai.input.messages", &messages.to_string()));
         }
-        let (id, parent) = (begins.run.to_owned(), begins.parent.copied());
+        let parent = begins.parent.copied();
         let sampled = sampler.samples(&span, begins.parent);
         Run {
             traced: Traced { id, span, parent, sampled },
@@ -125,9 +150,10 @@ impl Run {
             now: begins.at,
             open: Vec::with_capacity(4),
             nested: Vec::new(),
-            events: Vec::with_capacity(16),
+            // As many as a run with a replan has. A longer list would not be kept at hand by the allocator.
+            events: Vec::with_capacity(14),
             usage: Usage::default(),
-            names: Vec::with_capacity(8),
+            names,
             room: String::with_capacity(64),
         }
     }
@@ -135,15 +161,6 @@ impl Run {
     /// Adds an event to the run's span.
     pub fn event(&mut self, name: &'static str, attributes: Vec<KeyValue>) {
         self.events.push(SpanEvent::new(name, time(self.now), attributes, 0));
-    }
-
-    /// A name that other spans may have as well.
-    fn share(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.names.iter().find(|known| ***known == *name) {
-            return Arc::clone(known);
-        }
-        self.names.push(name.into());
-        self.names[self.names.len() - 1].clone()
     }
 
     /// Begins the span of an effect.
@@ -154,19 +171,12 @@ impl Run {
         self.room.clear();
         let _ = write!(self.room, "{}", span.effect);
         let id: Arc<str> = self.room.as_str().into();
-        // The agents that the effect is nested in, and the steps that they do.
-        let (mut steps, mut asked) = (id.match_indices('/'), span.asked);
-        let mut agent = None;
-        while let (Some((end, _)), Some((name, rest))) = (steps.next(), asked.split_once('/')) {
-            (agent, asked) = (Some(name), rest);
-            if !self.nested.iter().any(|nested| nested.id == id[..end]) {
-                let (began, ended) = (span.at, span.at);
-                self.nested.push(Nested { id: id[..end].to_owned(), agent: name.into(), began, ended });
-            }
-        }
-        let agent = asked.strip_prefix("agent:").or(agent);
-        let agent = match agent {
-            Some(agent) => self.share(agent),
+        let (agent, asked) = match span.effect.is_nested() {
+            true => self.nest(&id, span),
+            false => (None, span.asked),
+        };
+        let agent = match asked.strip_prefix("agent:").or(agent) {
+            Some(agent) => share(&mut self.names, agent),
             None => Arc::clone(&self.agent),
         };
         let is_model = matches!(request, RequestBody::Model { .. });
@@ -180,7 +190,7 @@ impl Run {
             }
             RequestBody::Tool { tool, input, contract, .. } => {
                 attributes.push(pair("gen_ai.operation.name", "execute_tool"));
-                let name = self.share(tool);
+                let name = share(&mut self.names, tool);
                 attributes.push(shared("gen_ai.tool.name", &name));
                 attributes.push(pair("gen_ai.tool.type", "function"));
                 attributes.push(shared("gen_ai.tool.call.id", &id));
@@ -205,6 +215,21 @@ impl Run {
         self.open.push(Open { effect, id, agent, at, what, attributes, events: Vec::new() });
     }
 
+    /// Begins the agents that an effect is nested in, with the steps that they do, and gives the innermost and what that
+    /// asks.
+    fn nest<'a>(&mut self, id: &str, span: Span<'a>) -> (Option<&'a str>, &'a str) {
+        let (mut steps, mut asked) = (id.match_indices('/'), span.asked);
+        let mut agent = None;
+        while let (Some((end, _)), Some((name, rest))) = (steps.next(), asked.split_once('/')) {
+            (agent, asked) = (Some(name), rest);
+            if !self.nested.iter().any(|nested| nested.id == id[..end]) {
+                let (began, ended) = (span.at, span.at);
+                self.nested.push(Nested { id: id[..end].to_owned(), agent: name.into(), began, ended });
+            }
+        }
+        (agent, asked)
+    }
+
     fn describe_model(
         &mut self,
         (role, asked): (RoleName, &str),
@@ -213,7 +238,7 @@ impl Run {
     ) -> What {
         let frame = &request.frame;
         let model = match &frame.model {
-            Some(model) => self.share(model),
+            Some(model) => share(&mut self.names, model),
             None => Arc::clone(&self.model),
         };
         attributes.push(pair("gen_ai.operation.name", "chat"));
@@ -223,7 +248,7 @@ impl Run {
         attributes.push(pair("gen_ai.output.type", if frame.schema.is_some() { "json" } else { "text" }));
         attributes.extend(frame.temperature.map(|degrees| pair("gen_ai.request.temperature", degrees)));
         attributes.extend(frame.max_tokens.map(|most| pair("gen_ai.request.max_tokens", i64::from(most))));
-        attributes.push(shared("planwright.role", &self.share(asked)));
+        attributes.push(shared("planwright.role", &share(&mut self.names, asked)));
         let around = match role {
             RoleName::Planner | RoleName::Replanner => Some("plan"),
             RoleName::Agent => Some("invoke_agent"),
@@ -261,9 +286,9 @@ impl Run {
                 if let Some(metrics) = sink.metrics() {
                     metrics.measure(&Call { error: error.as_deref(), ..measured }, &attributes);
                 }
-                ["chat ", model].concat()
+                join("chat", model)
             }
-            What::Tool(tool) => ["execute_tool ", tool].concat(),
+            What::Tool(tool) => join("execute_tool", tool),
             What::Human => {
                 if let Some(Event::HumanAnswered { answer, .. }) = event {
                     attributes.push(pair("planwright.human.kind", answer.kind()));
@@ -276,7 +301,8 @@ impl Run {
             What::Model { .. } => SpanKind::Client,
             _ => SpanKind::Internal,
         };
-        let [id, within] = [&*open.id, around(&open.id)].map(|of| self.traced.id_of(of));
+        let id = self.traced.id_of(&open.id);
+        let within = self.traced.id_of(if open.effect.is_nested() { around(&open.id) } else { "" });
         let events = open.events;
         let What::Model { around: Some(operation), model } = open.what else {
             return sink
@@ -287,7 +313,7 @@ impl Run {
         sink.finish(&self.traced, made);
         let mut attributes = self.describe_agent(operation, &open.agent, &model);
         attributes.extend(error.map(|class| pair("error.type", class)));
-        let (name, kind, events) = ([operation, " ", &*open.agent].concat(), SpanKind::Internal, Vec::new());
+        let (name, kind, events) = (join(operation, &open.agent), SpanKind::Internal, Vec::new());
         sink.finish(&self.traced, Made { id: outer, within, name, kind, times, attributes, events, status });
     }
 

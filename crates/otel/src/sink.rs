@@ -31,7 +31,7 @@ pub(crate) struct Sink {
 /// What the ids of a run's spans follow from.
 pub(crate) struct Traced {
     /// The run.
-    pub id: String,
+    pub id: Arc<str>,
     pub span: TraceContext,
     pub parent: Option<TraceContext>,
     pub sampled: bool,

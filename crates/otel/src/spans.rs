@@ -47,6 +47,8 @@ pub struct RunSpans {
     sampler: Sampler,
     sink: Sink,
     run: RefCell<Option<Run>>,
+    /// Names that spans of the runs before had.
+    names: Cell<Vec<Arc<str>>>,
     /// Whether a run goes on of which nothing was told since.
     is_resumed: Cell<bool>,
 }
@@ -87,8 +89,8 @@ impl RunSpans {
     }
 
     pub(crate) fn new(pipeline: Option<Arc<Pipeline>>, sampler: Sampler, content: bool) -> Self {
-        let (run, is_resumed) = (RefCell::default(), Cell::new(false));
-        RunSpans { sampler, sink: Sink::new(pipeline, content), run, is_resumed }
+        let (run, names, is_resumed) = Default::default();
+        RunSpans { sampler, sink: Sink::new(pipeline, content), run, names, is_resumed }
     }
 }
 
@@ -96,7 +98,8 @@ impl Observer for RunSpans {
     fn notice(&self, signal: Signal<'_>) {
         if let Signal::Began(begins) = signal {
             self.is_resumed.set(false);
-            *self.run.borrow_mut() = Some(Run::new(begins, self.sampler, self.sink.content));
+            let run = Run::new(begins, self.sampler, self.sink.content, self.names.take());
+            *self.run.borrow_mut() = Some(run);
             return;
         }
         let mut slot = self.run.borrow_mut();
@@ -131,6 +134,7 @@ impl Observer for RunSpans {
                 // A run that waits for a person goes on, perhaps in another process.
                 if state.phase().is_terminal() || failure.is_some() {
                     run.stop(&self.sink, state, failure);
+                    self.names.set(std::mem::take(&mut run.names));
                     *slot = None;
                 }
             }

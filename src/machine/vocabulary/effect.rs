@@ -298,6 +298,11 @@ impl EffectId {
         self
     }
 
+    /// Whether a nested run asks for it.
+    pub fn is_nested(&self) -> bool {
+        !self.path.is_empty()
+    }
+
     /// The position, from 0, of the outermost run's step that this is about, if any.
     pub fn step(&self) -> Option<u32> {
         self.path.0[0].map_or_else(|| self.kind.step(), |place| Some(place.step))

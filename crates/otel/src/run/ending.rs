@@ -3,7 +3,7 @@
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, Status};
 
-use super::{Nested, Run, around, failed};
+use super::{Nested, Run, around, failed, join};
 use crate::attributes::{pair, push_usage, text};
 use crate::sink::{Made, Sink};
 use planwright::machine::{EffectId, State};
@@ -32,7 +32,7 @@ impl Run {
             let made = Made {
                 id: self.traced.id_of(&id),
                 within: self.traced.id_of(around(&id)),
-                name: ["invoke_agent ", &agent].concat(),
+                name: join("invoke_agent", &agent),
                 kind: SpanKind::Internal,
                 times: [began, ended],
                 attributes,
@@ -54,7 +54,7 @@ impl Run {
         let made = Made {
             id: self.traced.span.span_id,
             within: self.traced.parent.map_or([0; 8], |parent| parent.span_id),
-            name: ["invoke_agent ", &self.agent].concat(),
+            name: join("invoke_agent", &self.agent),
             kind: SpanKind::Internal,
             times: [self.began, self.now],
             attributes,
