@@ -116,7 +116,9 @@ impl<'a> Teller<'a> {
             _ => {}
         }
         self.tell_answer(&open, answer, Some(event));
-        if let Event::ModelReplied { reply, .. } = event {
+        if let Event::ModelReplied { reply, .. } = event
+            && self.observer.wants_thoughts()
+        {
             self.tell_words(&open, reply);
         }
         // The steps of the outermost run do not show what a tool of a nested run returned.

@@ -187,6 +187,11 @@ pub trait Observer {
         let _ = tell;
     }
 
+    /// Whether to look through the replies of models for [`Signal::Said`].
+    fn wants_thoughts(&self) -> bool {
+        true
+    }
+
     /// Whether to stream the answer as [`Signal::Token`]. The stream may be cut short or given up for
     /// another answer: only the run has the answer.
     fn wants_tokens(&self) -> bool {

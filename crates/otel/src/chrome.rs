@@ -89,7 +89,10 @@ mod tests {
             let [id, within] = [id, within].map(|id| [id; 8]);
             let (name, kind, times) = (String::new(), SpanKind::Internal, [start, end]);
             let (attributes, events, status) = (Vec::new(), Vec::new(), Status::Unset);
-            sink.finish(&run, Made { id, within, name, kind, times, attributes, events, status });
+            sink.finish(
+                &run,
+                Made { id, within, name: name.into(), kind, times, attributes, events, status },
+            );
         }
         let trace = chrome_trace(&[(String::new(), sink.take())]);
         let drawn = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");

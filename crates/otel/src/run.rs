@@ -2,6 +2,7 @@
 
 mod ending;
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -44,24 +45,21 @@ pub(crate) struct Run {
 /// An effect that is not answered yet.
 struct Open {
     effect: EffectId,
-    /// The effect as a text.
-    id: Arc<str>,
+    id: Id,
+    /// The id of the span around it.
+    within: Id,
+    name: Cow<'static, str>,
     agent: Arc<str>,
     at: u64,
-    what: What,
+    asked: Option<AskedModel>,
     attributes: Vec<KeyValue>,
     events: Vec<SpanEvent>,
 }
 
-enum What {
-    /// The model that is asked, and the span around it: of a plan, or of an agent that does a step.
-    Model {
-        model: Arc<str>,
-        around: Option<&'static str>,
-    },
-    Tool(Arc<str>),
-    Human,
-    Wait,
+/// The model that is asked, and the span around it: of a plan, or of an agent that does a step.
+struct AskedModel {
+    model: Arc<str>,
+    around: Option<&'static str>,
 }
 
 /// A step that an agent does with effects of its own.
@@ -179,19 +177,25 @@ impl Run {
             Some(agent) => share(&mut self.names, agent),
             None => Arc::clone(&self.agent),
         };
-        let is_model = matches!(request, RequestBody::Model { .. });
-        let mut attributes = Vec::with_capacity(if is_model { 16 } else { 8 });
-        let what = match request {
+        // Models are told the id of their span, so it is known.
+        let (room, told) = match request {
+            RequestBody::Model { request, .. } => (16, request.trace.map(|trace| trace.span_id)),
+            _ => (8, None),
+        };
+        let own = told.unwrap_or_else(|| self.traced.id_of(&id));
+        let within = self.traced.id_of(if span.effect.is_nested() { around(&id) } else { "" });
+        let mut attributes = Vec::with_capacity(room);
+        let (name, asked) = match request {
             RequestBody::Model { role, request } => {
                 if content {
                     attributes.extend(messages::of_request(request));
                 }
-                self.describe_model((*role, asked), request, &mut attributes)
+                let asked = self.describe_model((*role, asked), request, &mut attributes);
+                (join("chat", &asked.model).into(), Some(asked))
             }
             RequestBody::Tool { tool, input, contract, .. } => {
                 attributes.push(pair("gen_ai.operation.name", "execute_tool"));
-                let name = share(&mut self.names, tool);
-                attributes.push(shared("gen_ai.tool.name", &name));
+                attributes.push(pair("gen_ai.tool.name", share(&mut self.names, tool)));
                 attributes.push(pair("gen_ai.tool.type", "function"));
                 attributes.push(shared("gen_ai.tool.call.id", &id));
                 if content {
@@ -200,19 +204,19 @@ impl Run {
                         contract.map(|contract| text("gen_ai.tool.description", &contract.description));
                     attributes.extend(description);
                 }
-                What::Tool(name)
+                (join("execute_tool", tool).into(), None)
             }
             RequestBody::Human { question, .. } => {
                 if content {
                     attributes.push(text("planwright.human.question", question));
                 }
-                What::Human
+                ("planwright.human".into(), None)
             }
-            _ => What::Wait,
+            _ => ("planwright.wait".into(), None),
         };
-        attributes.push(shared("planwright.effect", &id));
-        let (effect, at) = (span.effect, span.at);
-        self.open.push(Open { effect, id, agent, at, what, attributes, events: Vec::new() });
+        attributes.push(pair("planwright.effect", id));
+        let (effect, at, events) = (span.effect, span.at, Vec::new());
+        self.open.push(Open { effect, id: own, within, name, agent, at, asked, attributes, events });
     }
 
     /// Begins the agents that an effect is nested in, with the steps that they do, and gives the innermost and what that
@@ -235,7 +239,7 @@ impl Run {
         (role, asked): (RoleName, &str),
         request: &ModelRequest,
         attributes: &mut Vec<KeyValue>,
-    ) -> What {
+    ) -> AskedModel {
         let frame = &request.frame;
         let model = match &frame.model {
             Some(model) => share(&mut self.names, model),
@@ -248,13 +252,13 @@ impl Run {
         attributes.push(pair("gen_ai.output.type", if frame.schema.is_some() { "json" } else { "text" }));
         attributes.extend(frame.temperature.map(|degrees| pair("gen_ai.request.temperature", degrees)));
         attributes.extend(frame.max_tokens.map(|most| pair("gen_ai.request.max_tokens", i64::from(most))));
-        attributes.push(shared("planwright.role", &share(&mut self.names, asked)));
+        attributes.push(pair("planwright.role", share(&mut self.names, asked)));
         let around = match role {
             RoleName::Planner | RoleName::Replanner => Some("plan"),
             RoleName::Agent => Some("invoke_agent"),
             _ => None,
         };
-        What::Model { model, around }
+        AskedModel { model, around }
     }
 
     /// Ends the span of an effect.
@@ -264,56 +268,45 @@ impl Run {
         if answer.is_open {
             return;
         }
-        let mut open = self.open.swap_remove(at);
-        let steps = self
-            .nested
-            .iter_mut()
-            .filter(|nested| open.id.strip_prefix(&*nested.id).is_some_and(|rest| rest.starts_with('/')));
-        steps.for_each(|nested| nested.ended = nested.ended.max(span.at));
-        let mut attributes = std::mem::take(&mut open.attributes);
+        let Open { id, within, name, agent, at, asked, mut attributes, events, .. } =
+            self.open.swap_remove(at);
+        if span.effect.is_nested() {
+            let id = span.effect.to_string();
+            let is_around =
+                |nested: &&mut Nested| id.strip_prefix(&*nested.id).is_some_and(|rest| rest.starts_with('/'));
+            let steps = self.nested.iter_mut().filter(is_around);
+            steps.for_each(|nested| nested.ended = nested.ended.max(span.at));
+        }
         if sink.content {
             attributes.extend(event.and_then(messages::of_answer));
         }
         let error = answer.failure.map(|class| class.replace(' ', "_"));
         attributes.extend(error.as_deref().map(|class| text("error.type", class)));
         attributes.extend(self.thread.iter().map(|thread| shared("gen_ai.conversation.id", thread)));
-        attributes.push(shared("gen_ai.agent.name", &open.agent));
+        let around = asked.as_ref().and_then(|asked| Some((asked.around?, Arc::clone(&agent))));
+        attributes.push(pair("gen_ai.agent.name", agent));
         let status = error.as_deref().map_or(Status::Unset, failed);
-        let times = [open.at, span.at];
-        let name = match &open.what {
-            What::Model { model, .. } => {
-                let measured = self.describe_answer(&mut attributes, model, answer, event);
-                if let Some(metrics) = sink.metrics() {
-                    metrics.measure(&Call { error: error.as_deref(), ..measured }, &attributes);
-                }
-                join("chat", model)
+        let times = [at, span.at];
+        if let Some(AskedModel { model, .. }) = &asked {
+            let measured = self.describe_answer(&mut attributes, model, answer, event);
+            if let Some(metrics) = sink.metrics() {
+                metrics.measure(&Call { error: error.as_deref(), ..measured }, &attributes);
             }
-            What::Tool(tool) => join("execute_tool", tool),
-            What::Human => {
-                if let Some(Event::HumanAnswered { answer, .. }) = event {
-                    attributes.push(pair("planwright.human.kind", answer.kind()));
-                }
-                "planwright.human".to_owned()
-            }
-            What::Wait => "planwright.wait".to_owned(),
-        };
-        let kind = match open.what {
-            What::Model { .. } => SpanKind::Client,
-            _ => SpanKind::Internal,
-        };
-        let id = self.traced.id_of(&open.id);
-        let within = self.traced.id_of(if open.effect.is_nested() { around(&open.id) } else { "" });
-        let events = open.events;
-        let What::Model { around: Some(operation), model } = open.what else {
+        }
+        if let Some(Event::HumanAnswered { answer, .. }) = event {
+            attributes.push(pair("planwright.human.kind", answer.kind()));
+        }
+        let kind = if asked.is_some() { SpanKind::Client } else { SpanKind::Internal };
+        let (Some((operation, agent)), Some(AskedModel { model, .. })) = (around, asked) else {
             return sink
                 .finish(&self.traced, Made { id, within, name, kind, times, attributes, events, status });
         };
         let outer = id_around(id);
         let made = Made { id, within: outer, name, kind, times, attributes, events, status: status.clone() };
         sink.finish(&self.traced, made);
-        let mut attributes = self.describe_agent(operation, &open.agent, &model);
+        let mut attributes = self.describe_agent(operation, &agent, &model);
         attributes.extend(error.map(|class| pair("error.type", class)));
-        let (name, kind, events) = (join(operation, &open.agent), SpanKind::Internal, Vec::new());
+        let (name, kind, events) = (join(operation, &agent).into(), SpanKind::Internal, Vec::new());
         sink.finish(&self.traced, Made { id: outer, within, name, kind, times, attributes, events, status });
     }
 

@@ -1,5 +1,6 @@
 //! Where spans go: each is made here, with the ids that follow from its run, and queued or kept.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ pub(crate) struct Made {
     pub id: Id,
     /// The id of the span around it; zeros where there is none.
     pub within: Id,
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub kind: SpanKind,
     pub times: [u64; 2],
     pub attributes: Vec<KeyValue>,
@@ -96,7 +97,7 @@ impl Sink {
             parent_span_id: SpanId::from_bytes(made.within),
             parent_span_is_remote: run.parent.is_some_and(|parent| parent.span_id == made.within),
             span_kind: made.kind,
-            name: made.name.into(),
+            name: made.name,
             start_time: time(made.times[0]),
             end_time: time(made.times[1].max(made.times[0])),
             attributes: made.attributes,

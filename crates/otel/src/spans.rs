@@ -147,6 +147,10 @@ impl Observer for RunSpans {
         Some(TraceContext { sampled: self.sampler.samples(&span, parent), ..span })
     }
 
+    fn wants_thoughts(&self) -> bool {
+        false
+    }
+
     fn recall(&self, tell: &dyn Fn(&dyn Observer)) {
         self.sink.recalls.set(true);
         tell(self);

@@ -1,6 +1,6 @@
 //! Effects: what a run asks of the world, and the ids that tie an answer to what was asked.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -226,16 +226,17 @@ impl EffectKind {
     }
 }
 
+static DIGITS: [&str; 10] = [".0", ".1", ".2", ".3", ".4", ".5", ".6", ".7", ".8", ".9"];
+
 impl fmt::Display for EffectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, numbers) = self.parts();
         f.write_str(name)?;
         numbers.into_iter().try_for_each(|number| {
-            f.write_str(".")?;
             // Most are of one digit, and ids are written at every step.
-            match number {
-                0..=9 => f.write_char(char::from(b'0' + number as u8)),
-                _ => fmt::Display::fmt(&number, f),
+            match DIGITS.get(number as usize) {
+                Some(digit) => f.write_str(digit),
+                None => write!(f, ".{number}"),
             }
         })
     }

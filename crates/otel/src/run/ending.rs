@@ -32,7 +32,7 @@ impl Run {
             let made = Made {
                 id: self.traced.id_of(&id),
                 within: self.traced.id_of(around(&id)),
-                name: join("invoke_agent", &agent),
+                name: join("invoke_agent", &agent).into(),
                 kind: SpanKind::Internal,
                 times: [began, ended],
                 attributes,
@@ -54,7 +54,7 @@ impl Run {
         let made = Made {
             id: self.traced.span.span_id,
             within: self.traced.parent.map_or([0; 8], |parent| parent.span_id),
-            name: join("invoke_agent", &self.agent),
+            name: join("invoke_agent", &self.agent).into(),
             kind: SpanKind::Internal,
             times: [self.began, self.now],
             attributes,
