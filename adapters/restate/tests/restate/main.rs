@@ -6,6 +6,7 @@
 
 mod cast;
 mod commands;
+mod composed;
 mod deadline;
 mod echo;
 mod killed;

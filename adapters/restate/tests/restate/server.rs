@@ -113,19 +113,21 @@ impl Restate {
         let (config, log) = (self.folder.path().join("restate.toml"), self.folder.path().join("log"));
         let [node, admin, ingress] = self.ports;
         let text = format!(
-            "cluster-name = \"planwright-tests\"\nnode-name = \"{}\"\ndisable-telemetry = true\n\
-             bind-ip = \"127.0.0.1\"\nbind-port = {node}\nadvertised-address = \"http://127.0.0.1:{node}/\"\n\
+            "cluster-name = \"planwright-tests\"\nbind-ip = \"127.0.0.1\"\nbind-port = {node}\n\
+             advertised-address = \"http://127.0.0.1:{node}/\"\n\
              listen-mode = \"tcp\"\nrocksdb-total-memory-size = \"128 MB\"\nlog-filter = \"warn\"\n{}\n\
              [admin]\nbind-port = {admin}\ndisable-web-ui = true\n[ingress]\nbind-port = {ingress}\n",
-            self.name, self.settings,
+            self.settings,
         );
         std::fs::write(&config, text).unwrap();
         let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
         let mut command = Command::new(program);
         command
             .arg("--no-logo")
+            .args(["--node-name", &self.name])
             .arg("-c")
             .arg(config)
+            .env("RESTATE_DISABLE_TELEMETRY", "true")
             .env("RESTATE_BASE_DIR", self.folder.path().join("data"));
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         self.process = Some(command.spawn().expect("the server starts"));
