@@ -122,3 +122,33 @@ fn copy_names_a_damaged_thread_and_stores_that_cannot_be_used() {
     home.check(&["store", "copy", "none.db", &to], 2).complains(&["none.db: there is no store"]);
     home.check(&["store", "copy", &from, &to, "--store", &to], 2).complains(&["leave --store out"]);
 }
+
+#[test]
+fn store_that_looks_like_an_address_and_is_none_is_refused_without_repeating_it() {
+    let home = Home::new();
+    for (store, says) in [
+        (" postgres://u:geheim@h/d", "USER@HOST"),
+        ("postgresql+psycopg2://u:geheim@h/d", "USER@HOST"),
+        ("jdbc:postgresql://h/d?password=geheim", "USER@HOST"),
+        ("postgres:/u:geheim@h/d", "USER@HOST"),
+        ("host=h user=u password=geheim", "USER@HOST"),
+        ("Postgres://u:geheim@h/d?sslmode=prefer", "expected sslmode"),
+        ("postgres://u@h/d?Password=geheim", "expected sslmode"),
+    ] {
+        let told = home.check(&["run", "--offline", "--thread", "t", "--store", store, SUM], 2);
+        told.complains(&[says]);
+        assert!(!format!("{}{}", told.stdout, told.stderr).contains("geheim"), "{store}: {}", told.stderr);
+        assert!(!told.stderr.contains("version of planwright"), "{}", told.stderr);
+        home.write("config.toml", &format!("[persistence]\nmode = \"sqlite\"\npath = {store:?}"));
+        let config = home.path("config.toml");
+        let told = home.check(&["threads", "list", "--config", config.to_str().unwrap()], 2);
+        assert!(told.stderr.contains(says) && !told.stderr.contains("geheim"), "{store}: {}", told.stderr);
+    }
+    for (mode, path) in
+        [("postgres", "path = \"threads.db\""), ("postgres", ""), ("sqlite", "path = \"postgres://h/d\"")]
+    {
+        let config = home.write("config.toml", &format!("[persistence]\nmode = \"{mode}\"\n{path}"));
+        let told = home.check(&["threads", "list", "--config", config.to_str().unwrap()], 2);
+        told.complains(&["two kinds of store", "expected `path`"]);
+    }
+}

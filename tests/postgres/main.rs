@@ -22,6 +22,7 @@ mod hooked;
 mod support;
 
 mod lost;
+mod named;
 mod own;
 mod place;
 mod tls;

@@ -133,9 +133,10 @@ pub(crate) enum Mode {
     /// Only those that name a thread.
     #[default]
     Memory,
-    /// Every run, in the store.
-    #[serde(alias = "postgres")]
+    /// Every run, in an SQLite file.
     Sqlite,
+    /// Every run, in a Postgres database.
+    Postgres,
 }
 
 impl ConfigFile {

@@ -42,10 +42,20 @@ impl StorePlace {
             _ => durability,
         };
         let given = store.map(Path::to_owned).or(variable("PLANWRIGHT_STORE")?.map(PathBuf::from));
+        let is_set = given.is_none();
         let given = given.or(file.path);
-        let (named, keeps_all) = (given.is_some(), file.mode == Mode::Sqlite);
+        let (named, keeps_all) = (given.is_some(), file.mode != Mode::Memory);
         let path = given.or_else(|| usual_store(None)).ok_or_else(no_home)?;
         let address = StoreAddress::parse(path)?;
+        let expected = match (file.mode, address.file()) {
+            (Mode::Sqlite, None) => Some(("mode = \"sqlite\"", "an SQLite file")),
+            (Mode::Postgres, Some(_)) => Some(("mode = \"postgres\"", "postgres://USER@HOST:PORT/DATABASE")),
+            _ => None,
+        };
+        if let Some((mode, expected)) = expected.filter(|_| is_set) {
+            let problem = format!("[persistence]: {mode} and `path` name two kinds of store");
+            return Err(Error::unusable(problem).hint(format!("expected `path` to be {expected}")));
+        }
         // As they were typed, but for a password.
         let flags = store.map(|_| flag("store", &address)).into_iter();
         let flags = flags.chain(config.map(|path| flag("config", path.display()))).collect();

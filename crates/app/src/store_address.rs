@@ -37,17 +37,24 @@ impl StoreAddress {
     /// Takes what somebody wrote for a path, or for the address of a database if it begins as one.
     ///
     /// # Errors
-    /// Where the path is a folder.
+    /// Where the path is a folder, or looks like an address and is none that can be used.
     pub fn parse(path: PathBuf) -> Result<Self> {
         #[cfg(feature = "postgres")]
         if let Some(address) = path.to_str().and_then(Address::parse) {
+            let hint = "docs/guide/scale.md says what an address may hold";
+            let wrong = |problem| Error::unusable(format!("{address}: {problem}")).hint(hint);
+            address.is_encrypted().map_err(wrong)?;
             return Ok(StoreAddress::Postgres(address));
         }
         if is_address(&path) {
-            // The address may hold a password.
-            let problem = "the store: expected an SQLite file, found the address of a database";
-            return Err(Error::unusable(problem)
-                .hint("this program was built without its default feature `postgres`"));
+            // It may hold a password.
+            let problem =
+                "the store: expected an SQLite file, found what looks like the address of a database";
+            let hint = match cfg!(feature = "postgres") {
+                true => "an address is written postgres://USER@HOST:PORT/DATABASE",
+                false => "this program was built without its default feature `postgres`",
+            };
+            return Err(Error::unusable(problem).hint(hint));
         }
         if path.is_dir() || path.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) {
             let problem = format!("{}: expected an SQLite file, found a folder", path.display());
@@ -120,10 +127,13 @@ impl StoreAddress {
     }
 }
 
-/// Whether a setting names a database and no file.
+/// Whether a setting names a database and no file, or was meant to.
 pub(crate) fn is_address(path: &Path) -> bool {
-    let text = path.to_string_lossy();
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
+    let text = path.to_string_lossy().trim_start().to_lowercase();
+    let names = ["host=", "hostaddr=", "port=", "dbname=", "user=", "password=", "service="];
+    text.contains("://")
+        || ["postgres:", "postgresql:", "jdbc:"].iter().any(|scheme| text.starts_with(scheme))
+        || text.split_whitespace().any(|word| names.iter().any(|name| word.starts_with(name)))
 }
 
 /// The passwords in these settings, as far as they name databases.
