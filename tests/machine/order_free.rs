@@ -106,21 +106,16 @@ fn beside(mut spec: Spec, width: u32) -> Spec {
 }
 
 fn ends_the_same_in_any_order(name: &str) {
-    let (mut runner, met) = (
-        TestRunner::new(ProptestConfig {
-            cases: 150,
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        }),
-        Met::default(),
-    );
+    let config = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
+    let met = Met::default();
     let order = proptest::collection::vec(any::<Index>(), 1..40);
     let cases = (choices(name), 2u32..5, any::<u64>(), order);
     let shipped = agents::shipped(name).expect("shipped");
     let side_by_side = beside(shipped, 2).policy.execution != Execution::Sequential;
     // What has not been met by then is looked for in further cases: some of it is rare for some agents.
     for _ in 0..400 {
-        let ran = runner.run(&cases, |(spec, width, seed, order)| {
+        // A runner counts its cases once and for all.
+        let ran = TestRunner::new(config.clone()).run(&cases, |(spec, width, seed, order)| {
             let compiled = beside(spec, width).check().expect("a choice that does not check is left out");
             let in_order = run(&compiled, seed, &met, |_| 0);
             let mut shuffled = order.iter().cycle();
