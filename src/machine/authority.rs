@@ -54,6 +54,15 @@ pub(super) fn authorise(compiled: &CompiledSpec, task: &Task, step: u32) -> Perm
     }
 }
 
+/// Why the call of a step that a person is asked about would else be refused; `None` if a plan allows it that was
+/// frozen before anything untrusted was read.
+pub(crate) fn asked_instead(compiled: &CompiledSpec, task: &Task, step: u32) -> Option<Denial> {
+    let planned = task.planned(step).filter(|planned| is_guarded(compiled, planned))?;
+    // The authority of the call that is due was taken when it was asked about.
+    let is_own = |denial: &Denial| *denial == Denial::AuthoritySpent && task.authority.used(step).is_some();
+    find_denial(compiled, task, step, planned).filter(|denial| !is_own(denial))
+}
+
 /// Why a call may not be made without a person.
 fn find_denial(compiled: &CompiledSpec, task: &Task, step: u32, planned: &PlanStep) -> Option<Denial> {
     let is_tainted = task.drafts.last().is_some_and(|draft| draft.tainted);
@@ -157,7 +166,7 @@ impl Run<'_> {
     }
 
     /// Takes the authority of a step that starts, or about which a person is asked: then it is theirs to allow.
-    pub fn spend_authority(&mut self, step: u32, asks: bool) {
+    pub fn spend_authority(&mut self, step: u32) {
         let task = &mut *self.task;
         let planned = task.planned(step).filter(|planned| is_guarded(self.compiled, planned));
         if planned.is_none_or(|planned| !writes(self.compiled, &planned.tool)) {
@@ -165,9 +174,7 @@ impl Run<'_> {
         }
         let Some(template) = task.call_template(step) else { return };
         if let Some(by) = task.authority.find(&template).cloned() {
-            if !asks {
-                task.authority.note(step, by);
-            }
+            task.authority.note(step, by);
             task.authority.spend(&template);
         }
     }

@@ -93,7 +93,7 @@ pub use vocabulary::{
 #[doc(hidden)]
 pub use vocabulary::{Concern, EffectKind};
 
-pub(crate) use authority::void_approvals;
+pub(crate) use authority::{asked_instead, void_approvals};
 pub(crate) use batch::asked_calls;
 pub(crate) use route::{Exit, Move};
 pub(crate) use state::{Draft, Feedback, MOST_COUNTED, Phase, Progress, StepRun, Task, explored, known_by};

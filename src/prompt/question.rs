@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::contract::{Label, LabelledPart, PlanStep, canonical, first_chars, sanitize};
-use crate::machine::{Effect, EffectId, EffectKind, State, asked_calls, local};
+use crate::machine::{Effect, EffectId, EffectKind, State, asked_calls, asked_instead, local};
 use crate::spec::CompiledSpec;
 
 /// How much of a step is shown in a plan, in characters.
@@ -151,10 +151,34 @@ fn call_text(compiled: &CompiledSpec, state: &State, step: u32, whole: bool) -> 
     let korean = state.task.input.is_korean();
     let mut text = format!("{tool}\n{}: ", if korean { "입력" } else { "input" });
     text += &shorten(&input_text(&input), INPUT_CHARS);
-    let parts = state.task.label_parts(compiled, step);
+    if let Some(denial) = asked_instead(compiled, &state.task, step) {
+        text += "\n- ";
+        text += &match korean {
+            true => {
+                format!("신뢰할 수 없는 글을 읽기 전에 확정된 계획이 허용하지 않은 호출 ({})", denial.code())
+            }
+            false => {
+                let why = denial.message().trim_start_matches("not called: ");
+                format!(
+                    "allowed by no plan that was frozen before untrusted text was read: {why} ({})",
+                    denial.code()
+                )
+            }
+        };
+    }
+    let parts = state.task.told_parts(compiled, step);
     for part in if whole { LabelledPart::of_whole(&input, parts) } else { parts } {
         let place = if part.place.is_empty() { "*" } else { &part.place };
         let chosen = who_chose(part.label, korean);
+        if let Some((draft, from)) = part.planned_after() {
+            let from = if from.is_empty() { String::new() } else { format!(": {from}") };
+            let planned = match korean {
+                true => format!("{place}: 신뢰할 수 없는 글을 읽은 뒤 계획됨 (계획 {draft}){from}"),
+                false => format!("{place}: planned after untrusted text was read (plan {draft}){from}"),
+            };
+            text += &format!("\n- {}", one_line(&planned));
+            continue;
+        }
         let line = one_line(&match (part.written_after(), korean) {
             (Some(read), false) => format!("{place}: written by a model after reading {read}"),
             (Some(read), true) => format!("{place}: 모델이 {read} 내용을 읽고 작성함"),

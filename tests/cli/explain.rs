@@ -86,3 +86,25 @@ fn run_says_what_a_model_wrote_into_a_call_and_what_it_had_read() {
     ]);
     home.check(&["trace", "run.jsonl"], 0).prints(&["wiki: a model wrote 1 value"]);
 }
+
+#[test]
+fn run_says_which_call_was_not_made_because_a_value_stood_for_none() {
+    let home = Home::new();
+    let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "wiki");
+    spec.policy.plan.fields = vec![StepField::Id, StepField::Refs];
+    let pay = ToolContract::text("pay", "Pays.", ToolEffect::Write);
+    spec.tools.push(pay.clone());
+    let steps = json!([
+        {"id": "a", "tool": "wiki", "input": "one"},
+        {"id": "b", "tool": "pay", "input": {"$from": "a", "extract": "iban"}},
+        {"tool": "final_answer", "input": "what was found"},
+    ]);
+    let planned = json!({"goal": "pay it", "steps": steps}).to_string();
+    let wiki = Says(agents::tool("wiki").unwrap(), Ok("No account.".to_owned()));
+    let agent = Agent::builder(spec).model(Script::of(&[&*planned, r#"{"final": "Not paid."}"#]));
+    let agent = agent.tool(wiki).tool(Says(pay, Ok("paid".into()))).build().unwrap();
+    let mut journal = FileJournal::create(home.path("run.jsonl")).unwrap();
+    agent.job(Input::question("Pay.")).journal(&mut journal).run().unwrap();
+    let why = "refused: b (pay): not called: a value of it stood for none, or for several (ambiguous)";
+    home.check(&["explain", "run.jsonl"], 0).prints(&[why]);
+}

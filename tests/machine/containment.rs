@@ -129,13 +129,21 @@ fn a_person_allows_what_no_plan_does() {
     let replanned = || Told::run(ask(), [plan("find x"), found("F"), no(), plan("send b; calc 1")]);
     let mut told = replanned();
     assert_eq!(told.waits(), ["permit.2.1"]);
+    let question = told.question();
+    let part = json!({"place": "", "label": "filled", "origin": "plan 2 after untrusted text"});
+    assert!(
+        question.contains("(plan_tainted_write)") && question.contains("(계획 2)"),
+        "what a model planned that had read untrusted text is not told as the frozen plan's: {question}"
+    );
     told.tell([approve(), found("B"), found("1")]);
-    let line =
-        json!({"phase": "AUTHORITY", "step": "step_1", "tool": "send", "by": {"approval": "permit.2.1"}});
+    let line = json!({"phase": "AUTHORITY", "step": "step_1", "tool": "send", "by": {"approval": "permit.2.1"},
+        "parts": [part]});
     assert_eq!(told.lines("AUTHORITY"), [line]);
     let mut told = replanned();
     told.tell([edit_input(json!("c"))]);
     assert_eq!(told.input("step.2.1.1"), json!("c"), "what they write is theirs");
+    let parts = told.state.label_parts(&told.compiled, 0);
+    assert_eq!(parts[0].tell(), "edited at permit.2.1 (literal)");
     let mut told = replanned();
     told.tell([reject("아니요")]);
     assert_eq!(told.waits(), ["step.2.2.1"], "the call alone is left out");

@@ -69,6 +69,8 @@ fn a_person_picks_one_of_the_values_that_fit_and_the_call_is_made_with_it() {
     told.tell([respond("mine")]);
     assert_eq!(told.waits(), ["step.1.2.1"], "what a person picked is a literal: nothing more is asked");
     assert_eq!(told.input("step.1.2.1"), json!({"id": "mine"}));
+    let parts = told.state.label_parts(&told.compiled, 1);
+    assert_eq!((&*parts[0].place, &*parts[0].tell()), ("/id", "picked at pick.1.2.1 (literal)"));
     told.ends([found("됨"), text("답")], "답");
     assert_eq!(told.spent().questions, 1);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use planwright::contract::{LabelledPart, ToolEffect};
 use planwright::journal::{JournalError, Record, RunStatus, fold};
 use planwright::machine::{
-    Denial, EffectId, Event, GrantedBy, State, ToolOutcome, TraceLine, awaited, local, start, transition,
+    EffectId, Event, GrantedBy, State, ToolOutcome, TraceLine, awaited, local, start, transition,
 };
 use planwright::prompt::{Request, RequestBody};
 use planwright::spec::{CompiledSpec, Containment, RoleName};
@@ -64,8 +64,8 @@ pub struct Refused {
     pub step: String,
     /// Its tool.
     pub tool: String,
-    /// Why: `authority_missing`, ….
-    pub code: Denial,
+    /// Why: `authority_missing`, …, `rejected` by a person, `ambiguous` if a value stood for none or several.
+    pub code: String,
     /// What that code means, in a sentence.
     pub why: &'static str,
 }
@@ -108,6 +108,7 @@ impl Explanation {
             }
         }
         found.refuse("", state.trace());
+        found.leave_out(compiled, &state);
         Ok(found)
     }
 
@@ -184,6 +185,21 @@ impl Explanation {
         });
     }
 
+    /// Collects the calls that a person said no to, and those of which a value could not be told.
+    fn leave_out(&mut self, compiled: &CompiledSpec, state: &State) {
+        for record in state.steps().filter(|record| compiled.tool(&record.step.tool).is_some()) {
+            let (code, why) = match record.failure {
+                Some(code @ "rejected") => (code, "not called: a person said no"),
+                Some(code @ "ambiguous") => {
+                    (code, "not called: a value of it stood for none, or for several")
+                }
+                _ => continue,
+            };
+            let (step, tool) = (record.step.name(record.step_index), record.step.tool.clone());
+            self.refused.push(Refused { within: String::new(), step, tool, code: code.to_owned(), why });
+        }
+    }
+
     /// Collects the refusals of a trace and of the runs in it.
     fn refuse(&mut self, within: &str, trace: &[TraceLine]) {
         for line in trace {
@@ -192,7 +208,7 @@ impl Explanation {
                     within: within.to_owned(),
                     step: step.clone(),
                     tool: tool.clone(),
-                    code: *code,
+                    code: code.code().to_owned(),
                     why: code.message(),
                 }),
                 TraceLine::Execute { nested, .. } => nested.iter().for_each(|inner| {

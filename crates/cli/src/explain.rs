@@ -34,5 +34,5 @@ fn effect_lines(effect: &ExplainedEffect) -> Vec<String> {
 fn refused_line(refused: &Refused) -> String {
     let Refused { within, step, tool, code, why } = refused;
     let within = if within.is_empty() { String::new() } else { format!("{within}: ") };
-    text::line(&format!("refused: {within}{step} ({tool}): {why} ({})", code.code()))
+    text::line(&format!("refused: {within}{step} ({tool}): {why} ({code})"))
 }

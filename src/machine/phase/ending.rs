@@ -36,7 +36,7 @@ impl Run<'_> {
             if let Some(code) = run.denial() {
                 lines.push(TraceLine::Denied { step: step(), tool: tool(), code });
             } else if let Some(by) = task.authority.used(at as u32).filter(|_| run.attempts() > 0) {
-                let parts = task.label_parts(self.compiled, at as u32);
+                let parts = task.told_parts(self.compiled, at as u32);
                 lines.push(TraceLine::Authority { step: step(), tool: tool(), by: by.clone(), parts });
             }
             let filled = task.progress.as_ref().map_or(0, |progress| progress.filled(at as u32).len());

@@ -55,7 +55,7 @@ impl Task {
         if let Some((of, input)) = self.find_granted(compiled, step)
             && let Some(progress) = self.progress.as_mut()
         {
-            progress.replace_input(step, input);
+            progress.put_input(step, input);
             self.authority.bind(step, of);
         }
     }

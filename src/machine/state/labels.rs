@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::steps::Progress;
 use super::task::Task;
 use super::view::known_by;
 use crate::contract::{Label, LabelledPart, Origin, OutputField, ToolContract, Trust, label_input};
+use crate::machine::vocabulary::GrantedBy;
 use crate::spec::CompiledSpec;
 
 /// The labels of outputs that are known so far, by position.
@@ -29,6 +30,41 @@ impl Task {
             known.insert(at, label);
         }
         label_step(&|tool| compiled.called_tool(tool), progress, step, &known)
+    }
+
+    /// The parts of a step's input that stand in no plan that was frozen before anything untrusted was read: what earlier
+    /// steps gave, what a person wrote, and all of a call that was planned later.
+    pub(crate) fn told_parts(&self, compiled: &CompiledSpec, step: u32) -> Vec<LabelledPart> {
+        let mut parts = self.label_parts(compiled, step);
+        let input = self.planned(step).and_then(|planned| planned.input.as_ref());
+        if let Some(draft) = self.planned_after_untrusted(compiled, step) {
+            let whole = LabelledPart::of_whole(input.unwrap_or(&Value::Null), parts).into_iter();
+            parts = whole.map(|part| part.planned_in(draft)).collect();
+        }
+        let progress = self.progress.as_ref();
+        for (place, picked) in progress.and_then(|it| it.schedule.chosen.get(&step)).into_iter().flatten() {
+            let within = |part: &LabelledPart| part.place.strip_prefix(&**place).is_some_and(is_below);
+            parts.retain(|part| !within(part));
+            let origin = match (picked, self.authority.used(step)) {
+                (Some(picked), _) => format!("picked at {picked}"),
+                (None, Some(GrantedBy::Approval(asked))) => format!("edited at {asked}"),
+                (None, _) => "edited by a person".to_owned(),
+            };
+            parts.push(LabelledPart { place: place.clone(), label: Label::Literal, origin });
+        }
+        parts
+    }
+
+    /// The draft that a step is of, if it was planned after untrusted text was read and no frozen plan and no person
+    /// holds the same call.
+    fn planned_after_untrusted(&self, compiled: &CompiledSpec, step: u32) -> Option<usize> {
+        let draft = self.drafts.iter().rposition(|draft| draft.first_step <= step)?;
+        // To a plan that holds all it may call, only an orchestrator adds calls.
+        let is_added = || self.tainted && self.authority.granted().is_none();
+        let is_guarded =
+            || self.planned(step).and_then(|planned| compiled.guarded_tool(&planned.tool)).is_some();
+        let is_later = self.drafts[draft].tainted || (is_added() && is_guarded());
+        (is_later && !self.authority.is_spent(&self.call_template(step)?)).then_some(draft + 1)
     }
 
     /// The label below which nothing is that a step returned.
@@ -65,6 +101,11 @@ impl Task {
             || (is_whole && is_untrusted(step))
             || known_by(compiled, self, step).into_iter().any(is_untrusted)
     }
+}
+
+/// Whether the rest of a JSON pointer is that of the place itself, or of one in it.
+fn is_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
 }
 
 impl Progress {

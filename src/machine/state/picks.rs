@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::task::Task;
 use crate::contract::sanitize;
+use crate::machine::vocabulary::{EffectId, EffectKind};
 use crate::spec::{CompiledSpec, Containment};
 
 /// Longest value that is offered, in characters.
@@ -53,16 +54,18 @@ impl Task {
     }
 
     /// Puts what a person picked in the place of the reference.
-    pub(crate) fn take_pick(&mut self, compiled: &CompiledSpec, step: u32, said: &str) {
+    pub(crate) fn take_pick(&mut self, compiled: &CompiledSpec, step: u32, said: &str, nth: u32) {
         let choices = self.choices(compiled, step);
         let Some(choice) = choices.into_iter().find(|choice| choice.text == said) else { return };
         let before = self.templates();
+        let picked = EffectId::from(EffectKind::Pick { draft: self.draft, step, nth });
         let Some(progress) = self.progress.as_mut() else { return };
         let planned = Arc::make_mut(&mut progress.plan).steps.get_mut(step as usize);
         let place = planned.and_then(|planned| planned.input.as_mut()?.pointer_mut(&choice.place));
         if let Some(place) = place {
             *place = choice.value;
         }
+        progress.schedule.chosen.entry(step).or_default().push((choice.place, Some(picked)));
         progress.forget_twin(step);
         self.rename_grants(before);
     }

@@ -41,9 +41,10 @@ impl Progress {
         }
         Arc::make_mut(&mut self.plan).steps.truncate(kept);
         self.steps.truncate(kept);
-        let Schedule { links, twins, missing, people, filled, approved, .. } = &mut self.schedule;
+        let Schedule { links, twins, missing, people, filled, chosen, approved, .. } = &mut self.schedule;
         approved.clear();
         filled.retain(|step, _| (*step as usize) < kept);
+        chosen.retain(|step, _| (*step as usize) < kept);
         links.needs.truncate(kept);
         links.dependents.truncate(kept);
         links.dependents.iter_mut().for_each(|dependents| dependents.retain(|step| (*step as usize) < kept));
@@ -208,11 +209,19 @@ impl Progress {
         self.schedule.people.extend(std::mem::take(&mut self.schedule.approved).into_keys());
     }
 
-    /// Puts another input in the place of a step's own. What was to repeat its call repeats nothing now.
+    /// Puts the input that a person wrote in the place of a step's own.
     pub(crate) fn replace_input(&mut self, step: u32, input: Value) {
+        if self.put_input(step, input) {
+            self.schedule.chosen.insert(step, vec![(String::new(), None)]);
+        }
+    }
+
+    /// Puts another input in the place of a step's own, and whether it is another. What was to repeat its call repeats
+    /// nothing now.
+    pub(super) fn put_input(&mut self, step: u32, input: Value) -> bool {
         let at = step as usize;
         if self.plan.steps.get(at).is_none_or(|planned| planned.input.as_ref() == Some(&input)) {
-            return;
+            return false;
         }
         let planned = &mut Arc::make_mut(&mut self.plan).steps[at];
         (planned.input, planned.input_from) = (Some(input), None);
@@ -222,6 +231,7 @@ impl Progress {
         self.schedule.links.references.remove(&step);
         self.schedule.filled.remove(&step);
         self.forget_twin(step);
+        true
     }
 
     /// Has no step repeat this one.

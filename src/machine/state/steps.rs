@@ -11,6 +11,7 @@ use super::step_run::{StepOutput, StepRun};
 use crate::contract::{
     Hole, Links, Plan, PlanStep, Returned, Source, ToolContract, Unresolved, resolve_input,
 };
+use crate::machine::vocabulary::EffectId;
 
 /// A plan being carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,7 +165,7 @@ impl Progress {
             && schedule.ready.0.iter().is_sorted_by(|before, after| before < after)
             && schedule.people.iter().all(within)
             && schedule.approved.keys().all(pending)
-            && schedule.filled.keys().all(within)
+            && schedule.filled.keys().chain(schedule.chosen.keys()).all(within)
             && self.steps.iter().all(possible)
             && schedule.running as usize == self.steps.iter().filter(|run| run.is_running()).count()
     }
@@ -212,6 +213,10 @@ pub struct Schedule {
     /// For a step whose input leaves values to a model, those that it has written, in order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) filled: BTreeMap<u32, Vec<Value>>,
+    /// For a step, the places of its input that a person chose, with the question where they picked it; the whole input
+    /// if they wrote another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) chosen: BTreeMap<u32, Vec<(String, Option<EffectId>)>>,
 }
 
 /// Positions of steps, lowest first. They come and go at the ends nearly always, which costs a tree more.

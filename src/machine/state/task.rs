@@ -131,10 +131,10 @@ impl State {
         allowed
     }
 
-    /// The parts of the input of a step of the plan at hand that earlier steps gave, with who chose them. What stands in
-    /// the plan itself is not among them.
+    /// The parts of the input of a step of the plan at hand that earlier steps gave, or a person, with who chose them; all
+    /// of it if the call was planned after untrusted text was read. What stands in a plan from before is not among them.
     pub fn label_parts(&self, compiled: &CompiledSpec, step: u32) -> Vec<LabelledPart> {
-        self.task.label_parts(compiled, step)
+        self.task.told_parts(compiled, step)
     }
 
     /// Whether nothing in it contradicts the rest.

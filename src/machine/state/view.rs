@@ -103,6 +103,10 @@ pub struct StepRecord<'a> {
     #[doc(hidden)]
     #[serde(skip)]
     pub same_as: Option<u32>,
+    /// The kind of its failure, if it failed.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub failure: Option<&'a str>,
 }
 
 impl<'a> StepRecord<'a> {
@@ -115,7 +119,20 @@ impl<'a> StepRecord<'a> {
             let draft = progress.draft + added as u32;
             let (data, sources, tries) = (run.data(), run.sources(), run.attempts());
             let same_as = if let StepRun::Skipped { same_as } = run { *same_as } else { None };
-            StepRecord { plan, draft, step_index, step, status, output, data, sources, tries, same_as }
+            let failure = if let StepRun::Failed { failure, .. } = run { Some(&*failure.kind) } else { None };
+            StepRecord {
+                plan,
+                draft,
+                step_index,
+                step,
+                status,
+                output,
+                data,
+                sources,
+                tries,
+                same_as,
+                failure,
+            }
         })
     }
 }

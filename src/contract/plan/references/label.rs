@@ -24,12 +24,16 @@ pub struct LabelledPart {
     pub place: String,
     /// Who chose it.
     pub label: Label,
-    /// Where it comes from: `s1 /email`; `$fill ← s1 /body` if a model wrote it after reading that.
+    /// Where it comes from: `s1 /email`; `$fill ← s1 /body` if a model wrote it after reading that; `plan 2 after
+    /// untrusted text` if the whole plan was made after reading such, with what the plan takes it from behind `: `.
     pub origin: String,
 }
 
 /// How the origin of a value begins that a model wrote for a hole.
 const WRITTEN: &str = "$fill ← ";
+/// How the origin of a value begins that a plan chose which was made after untrusted text was read.
+const PLANNED: &str = "plan ";
+const AFTER: &str = " after untrusted text";
 
 impl LabelledPart {
     /// The parts of a whole input, of which these are known: what no step before gave is as the plan has it.
@@ -50,6 +54,18 @@ impl LabelledPart {
         literal.chain(parts.iter().cloned()).collect()
     }
 
+    /// The part as a model chose it that had read untrusted text when it made the plan of this draft.
+    pub(crate) fn planned_in(self, draft: usize) -> Self {
+        let from = if self.origin == "plan" { String::new() } else { format!(": {}", self.origin) };
+        Self { label: Label::Filled, origin: format!("{PLANNED}{draft}{AFTER}{from}"), ..self }
+    }
+
+    /// The draft that chose it after untrusted text was read, and what that takes it from; `None` if none did.
+    pub fn planned_after(&self) -> Option<(&str, &str)> {
+        let (draft, from) = self.origin.strip_prefix(PLANNED)?.split_once(AFTER)?;
+        Some((draft, from.strip_prefix(": ").unwrap_or(from)))
+    }
+
     /// What a model had read that wrote the value where the plan left it open; `None` if none did.
     pub fn written_after(&self) -> Option<&str> {
         self.origin.strip_prefix(WRITTEN)
@@ -57,9 +73,13 @@ impl LabelledPart {
 
     /// Where it comes from and who chose it, for people: `s1 /email (typed)`.
     pub fn tell(&self) -> String {
-        match self.written_after() {
-            Some(read) => format!("written by a model after reading {read} ({})", self.label),
-            None => format!("{} ({})", self.origin, self.label),
+        match (self.written_after(), self.planned_after()) {
+            (Some(read), _) => format!("written by a model after reading {read} ({})", self.label),
+            (_, Some((draft, from))) => {
+                let from = if from.is_empty() { String::new() } else { format!(": {from}") };
+                format!("planned after untrusted text was read (plan {draft}, {}){from}", self.label)
+            }
+            _ => format!("{} ({})", self.origin, self.label),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Run<'_> {
             let call = calls.iter().find(|call| call.position() == position);
             // What is not made as it was planned is not made later either.
             if step != first && call.is_none_or(|call| call.input().is_some()) {
-                self.spend_authority(step, true);
+                self.spend_authority(step);
             }
             let Some(call) = call else {
                 rejected.push(step);

@@ -121,7 +121,7 @@ impl Run<'_> {
                 *stage = ExecuteStage::AwaitingPick { step, nth: 1 };
                 return;
             }
-            self.spend_authority(step, asks || allowed.is_some());
+            self.spend_authority(step);
             if let Some(asked) = allowed {
                 self.take_approval(step, asked);
             }
@@ -221,7 +221,7 @@ impl Run<'_> {
     fn hear_pick(&mut self, stage: &mut ExecuteStage, step: u32, nth: u32) {
         let name = self.task.step_name(step);
         match self.hear(&name, Concern::Value) {
-            Some(Ok(HumanAnswer::Respond { text })) => self.task.take_pick(self.compiled, step, &text),
+            Some(Ok(HumanAnswer::Respond { text })) => self.task.take_pick(self.compiled, step, &text, nth),
             Some(Err(no)) => return self.reject_calls(stage, step, &[step], no),
             _ => return,
         }
