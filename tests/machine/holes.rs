@@ -227,7 +227,9 @@ fn a_person_is_told_that_a_model_wrote_it_after_reading_what_and_may_write_it_an
     assert!(question.ends_with("\n- /body: 모델이 m /*/body 내용을 읽고 작성함"), "{question}");
     told.tell([edit_input(json!({"to": "ann@x.org", "body": "My own."}))]);
     assert_eq!(told.input("step.1.2.1"), json!({"to": "ann@x.org", "body": "My own."}));
-    assert!(told.state.label_parts(&told.compiled, 1).is_empty(), "what a person wrote is theirs");
+    let parts = told.state.label_parts(&told.compiled, 1);
+    assert_eq!(parts.len(), 1, "what a person wrote is theirs");
+    assert_eq!(parts[0].tell(), "edited at permit.1.2 (literal)");
 }
 
 #[test]
