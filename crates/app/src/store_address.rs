@@ -20,7 +20,7 @@ pub enum StoreAddress {
     File(PathBuf),
     /// A Postgres database.
     #[cfg(feature = "postgres")]
-    Postgres(Address),
+    Postgres(Box<Address>),
 }
 
 impl fmt::Display for StoreAddress {
@@ -44,7 +44,7 @@ impl StoreAddress {
             let hint = "docs/guide/scale.md says what an address may hold";
             let wrong = |problem| Error::unusable(format!("{address}: {problem}")).hint(hint);
             address.is_encrypted().map_err(wrong)?;
-            return Ok(StoreAddress::Postgres(address));
+            return Ok(StoreAddress::Postgres(Box::new(address)));
         }
         if is_address(&path) {
             // It may hold a password.

@@ -260,10 +260,13 @@ impl Front {
                 return self.close(error).await;
             }
         };
-        let finished = json!({
+        let mut finished = json!({
             "type": "RUN_FINISHED", "threadId": self.run.thread, "runId": self.run.run, "outcome": outcome,
             "usage": [usage_of(usage)],
         });
+        if let Some(objection) = &turn.objection {
+            finished["result"] = json!({"objection": objection});
+        }
         self.close(finished).await
     }
 

@@ -6,7 +6,7 @@ use std::io::Read;
 use serde_json::{Value, json};
 
 use super::Service;
-use crate::cli_support::Home;
+use crate::cli_support::{ANSWER, Home, NOT_YET};
 use crate::support::{Answer, Server, event, finish};
 use crate::world::{GOOD, PLAN, SUM};
 
@@ -174,4 +174,16 @@ fn what_fails_ends_in_an_error_and_what_cannot_begin_is_a_problem() {
     service.refuses(("POST", "/agui", &empty), 422, "wrong-input", "$.messages: expected a question");
     service.refuses(("POST", "/agui?agent=none", &input("u", SUM)), 404, "no-such-agent", "none");
     service.refuses(("POST", "/agui", &input("a\nb", SUM)), 422, "wrong-input", "$.threadId");
+}
+
+#[test]
+fn what_was_said_against_an_answer_is_told_beside_it() {
+    let home = Home::new();
+    let replies = [PLAN, NOT_YET, PLAN, NOT_YET, PLAN, NOT_YET, ANSWER];
+    let model = Server::answering(replies.map(Answer::reply));
+    let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let events = run(&service, "/agui", &input("합", SUM));
+    let last = events.last().unwrap();
+    assert_eq!((said(&events).as_str(), &last["outcome"]["type"]), (ANSWER, &json!("success")));
+    assert!(last["result"]["objection"].as_str().is_some_and(|why| !why.is_empty()), "{last}");
 }

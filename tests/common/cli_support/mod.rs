@@ -208,7 +208,7 @@ const PLAN: &str = r#"{"goal": "설명", "steps": [
     {"tool": "wiki", "input": "상태기계"},
     {"tool": "clock", "input": "지금"},
     {"tool": "final_answer", "input": "설명을 쓴다"}]}"#;
-const NOT_YET: &str = r#"{"ok": false, "reason": "예시가 없다", "fix_hint": "예시를 찾아라"}"#;
+pub const NOT_YET: &str = r#"{"ok": false, "reason": "예시가 없다", "fix_hint": "예시를 찾아라"}"#;
 const GOOD: &str = r#"{"ok": true, "reason": "충분하다", "fix_hint": ""}"#;
 
 fn input() -> Input {
