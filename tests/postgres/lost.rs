@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use planwright::journal::JournalErrorKind::{Io, Stale};
-use planwright::journal::{Store, StoreError};
+use planwright::journal::{Durability, Store, StoreError};
+use planwright_postgres::{Address, PostgresStore};
 
 use crate::place::at;
 use crate::server::{Cluster, connect};
@@ -67,6 +68,10 @@ fn commits_that_a_standby_did_not_have_when_it_took_over_are_named() {
         panic!("{sql} never gives {count}");
     };
     wait("SELECT count(*) FROM planwright.record", 2 + 4);
+    let beside = address.replace(&one, &format!("127.0.0.1:{}", standby.port));
+    let reader = PostgresStore::open(&Address::parse(&beside).unwrap(), Durability::Normal).unwrap();
+    assert!(reader.listen(Box::new(|_| ())).unwrap() && reader.records(&thread, 0).unwrap() == whole[..4]);
+    drop(reader);
     // From here on the standby hears nothing.
     let mut stands_by = standby.client("postgres");
     stands_by.batch_execute("ALTER SYSTEM SET primary_conninfo = ''").unwrap();

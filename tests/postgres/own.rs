@@ -217,6 +217,18 @@ fn tables_are_made_once_by_all_who_migrate_at_once_and_need_the_right_to_it() {
     store.vacuum().unwrap();
     is_sound(&store);
 
+    let other = "CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'";
+    client.batch_execute(other).unwrap();
+    let ascii = format!("{}/ascii", text.rsplit_once('/').unwrap().0);
+    let refused_to = PostgresStore::migrate(&Address::parse(&ascii).unwrap()).unwrap_err().to_string();
+    assert!(refused_to.contains("expected a database in UTF8"), "{refused_to}");
+    assert!(
+        !connect(&ascii)
+            .query_one("SELECT to_regnamespace('planwright') IS NOT NULL", &[])
+            .unwrap()
+            .get::<_, bool>(0)
+    );
+
     client.batch_execute("UPDATE planwright.store SET version = 99").unwrap();
     let newer = PostgresStore::open(&address, Durability::Full).unwrap_err().to_string();
     assert!(newer.contains("expected store version 1, found 99"), "{newer}");

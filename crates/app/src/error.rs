@@ -43,6 +43,8 @@ pub struct Error {
     pub cause: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Whether the store could not be used, whatever was asked of it.
+    pub is_of_store: bool,
 }
 
 /// What most functions here return.
@@ -51,7 +53,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of a class.
     pub fn new(class: Class, problem: impl fmt::Display) -> Self {
-        Error { class, message: problem.to_string(), cause: None, hint: None }
+        Error { class, message: problem.to_string(), cause: None, hint: None, is_of_store: false }
     }
 
     /// Wrong usage, or something that cannot be used.
@@ -94,6 +96,8 @@ pub fn read_text(place: &str, path: &Path) -> Result<String> {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = if let StoreError::Journal(error) = &error { Some(error.kind()) } else { None };
+        let is_of_store =
+            matches!(kind, Some(JournalErrorKind::Io | JournalErrorKind::Damaged | JournalErrorKind::Format));
         let (class, hint) = match (&error, kind) {
             (StoreError::AlreadyRunning { can_take_over: true, .. }, _) => (
                 Class::Conflict,
@@ -115,12 +119,12 @@ impl From<StoreError> for Error {
             (_, Some(JournalErrorKind::Damaged)) => {
                 (Class::Unusable, "`planwright threads check` looks at all that is kept")
             }
-            (_, Some(JournalErrorKind::Format)) => {
+            (_, Some(JournalErrorKind::Format)) if error.to_string().contains("found") => {
                 (Class::Unusable, "the version of planwright that wrote it reads it")
             }
-            _ => return Error::unusable(error),
+            _ => return Error { is_of_store, ..Error::unusable(error) },
         };
-        Error::new(class, error).hint(hint)
+        Error { is_of_store, ..Error::new(class, error).hint(hint) }
     }
 }
 

@@ -37,12 +37,17 @@ const VERSION: i32 = MIGRATIONS.len() as i32;
 /// What two processes that migrate at once wait for: `plan` in ASCII.
 const TURN: i64 = 0x706c_616e;
 
+fn check_encoding(conn: &mut Conn) -> Result<(), Fault> {
+    let encoding: String = conn.client.query_one("SHOW server_encoding", &[])?.get(0);
+    match &*encoding {
+        "UTF8" => Ok(()),
+        _ => Err(Fault::new(Format, format!("expected a database in UTF8; this one is in {encoding}"))),
+    }
+}
+
 /// The name of the store. Seals start with it.
 pub(crate) fn find_name(conn: &mut Conn) -> Result<String, Fault> {
-    let encoding: String = conn.client.query_one("SHOW server_encoding", &[])?.get(0);
-    if encoding != "UTF8" {
-        return Err(Fault::new(Format, format!("expected a database in UTF8, found {encoding}")));
-    }
+    check_encoding(conn)?;
     let row = conn.client.query_opt("SELECT version, name FROM planwright.store", &[])?;
     let row = row.ok_or_else(|| Fault::new(Damaged, "its name and version are lost"))?;
     let version: i32 = row.get(0);
@@ -55,6 +60,7 @@ pub(crate) fn find_name(conn: &mut Conn) -> Result<String, Fault> {
 
 /// Makes the tables, or brings them to the present version: all of it or nothing. Gives the versions before and after.
 pub(crate) fn migrate(conn: &mut Conn) -> Result<(u32, u32), Fault> {
+    check_encoding(conn)?;
     conn.atomically(WRITING, |conn| {
         // Tables are kept, however little of what is written to them has to be.
         conn.client.batch_execute("SET LOCAL synchronous_commit TO on")?;

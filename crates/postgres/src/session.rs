@@ -152,7 +152,7 @@ impl Keeper {
         while !client.query_one("SELECT pg_try_advisory_lock($1)", &[&key]).await?.get::<_, bool>(0) {
             tokio::time::sleep(PAUSE).await;
         }
-        client.batch_execute("LISTEN planwright").await?;
+        let mut listens = listen(&client).await?;
         let from = client.query_one("SELECT coalesce(host(inet_client_addr()), '')", &[]).await?;
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(Ok(from.get(0)));
@@ -182,6 +182,9 @@ impl Keeper {
                 None => {
                     // This also says that the session is alive.
                     let found = client.query(&left, &[]).await?;
+                    if !listens {
+                        listens = listen(&client).await?;
+                    }
                     let names = found.iter().filter_map(|row| row.get::<_, &str>(0).parse().ok());
                     let listener = self.listener.get();
                     names.for_each(|thread| {
@@ -191,6 +194,15 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Listens to what others say. A standby cannot: who reads there looks from time to time, until it has taken over.
+async fn listen(client: &Client) -> Result<bool, postgres::Error> {
+    let can = client.query_one("SELECT NOT pg_is_in_recovery()", &[]).await?.get(0);
+    if can {
+        client.batch_execute("LISTEN planwright").await?;
+    }
+    Ok(can)
 }
 
 /// Selects the threads whose holder died amid a turn: what each session looks for from time to time. Who is alive is

@@ -128,16 +128,17 @@ impl Figures {
     }
 
     /// All figures as text, with how many runs are under way and in line, threads wait, streams are open and spans were
-    /// dropped.
+    /// dropped. What is not known stays as it was.
     pub fn text(
         &self,
         (under_way, in_line): (usize, usize),
-        waiting: usize,
+        waiting: Option<usize>,
         streams: usize,
         dropped: u64,
     ) -> String {
         let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
-        for (gauge, count) in self.now.iter().zip([under_way, in_line, waiting, streams, dropped]) {
+        let counts = [Some(under_way), Some(in_line), waiting, Some(streams), Some(dropped)];
+        for (gauge, count) in self.now.iter().zip(counts).filter_map(|(gauge, count)| Some((gauge, count?))) {
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         let mut text = String::new();

@@ -177,7 +177,8 @@ pub(crate) async fn list_running(State(service): State<Shared>, caller: Caller) 
 )]
 pub(crate) async fn show_metrics(State(service): State<Shared>) -> Result<impl IntoResponse> {
     let text = read(move || {
-        let waiting = service.threads_of(&["waiting", "in_doubt"])?.len();
+        // A store that cannot be read leaves this figure as it was last.
+        let waiting = service.threads_of(&["waiting", "in_doubt"]).ok().map(|waiting| waiting.len());
         let dropped = service.watch.telemetry.as_ref().map_or(0, Telemetry::dropped);
         let figures = &service.watch.figures;
         Ok(figures.text(service.pool.load(), waiting, service.live.streams(), dropped))

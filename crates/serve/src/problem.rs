@@ -41,7 +41,8 @@ impl Problem {
         let (status, word, title) = kind.parts();
         let retry_after = matches!(kind, Kind::Busy).then_some(1);
         let kind = format!("urn:planwright:{word}");
-        Problem { kind, title, status: status.as_u16(), detail: detail.into(), hint: None, retry_after }
+        let detail = hide_address(&detail.into());
+        Problem { kind, title, status: status.as_u16(), detail, hint: None, retry_after }
     }
 
     /// The word that its type ends in.
@@ -78,6 +79,16 @@ impl Problem {
     pub fn retry_after(self, seconds: u64) -> Self {
         Problem { retry_after: Some(seconds), ..self }
     }
+}
+
+/// A text without the address of a database: where the store is, is not for those who ask the service.
+fn hide_address(text: &str) -> String {
+    let is_address = |word: &&str| word.starts_with("postgres://") || word.starts_with("postgresql://");
+    let hide = |word| match Some(word).filter(is_address) {
+        Some(word) => format!("the store{}", if word.ends_with(':') { ":" } else { "" }),
+        None => word.to_owned(),
+    };
+    text.split(' ').map(hide).collect::<Vec<_>>().join(" ")
 }
 
 /// What a name is not written with in a path (RFC 3986, 3.3).
@@ -215,6 +226,7 @@ impl From<Error> for Problem {
         let kind = match error.class {
             Class::Conflict => Kind::Busy,
             Class::Interrupted => Kind::Interrupted,
+            _ if error.is_of_store => Kind::Store,
             _ => Kind::Input,
         };
         Problem::new(kind, error.to_string())

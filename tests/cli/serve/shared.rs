@@ -18,7 +18,7 @@ use super::killed::{RUNS, World, all_end_and_nothing_is_paid_twice, ask_all};
 use super::reader::Stream;
 use crate::cli_support::store::keep_in;
 use crate::cli_support::{Home, waiting_journal};
-use crate::postgres::{cluster, is_here};
+use crate::postgres::{Cluster, cluster, is_here};
 use crate::support::{Answer, Server};
 use crate::world::{GOOD, PLAN, SUM};
 
@@ -193,4 +193,29 @@ fn rolling_restart_under_load_loses_no_turn_that_was_answered_and_makes_none_twi
         let answered = shown["turns"].as_array().unwrap();
         assert!(answered.len() == count && answered.iter().all(|turn| turn["status"] == "done"), "{shown}");
     }
+}
+
+#[test]
+fn service_whose_database_is_down_says_so_on_every_path_and_names_no_address() {
+    if !is_here() {
+        return;
+    }
+    let (home, server) = (Home::new(), Cluster::start(&[]));
+    let service = offline(&home, &server.database());
+    drop(server);
+    for (path, kind) in
+        [("/threads", "store"), ("/waiting", "store"), ("/threads/t", "store"), ("/readyz", "not-ready")]
+    {
+        let (status, problem) = service.send("GET", path, "", &[]);
+        assert_eq!(
+            (status, &problem["type"]),
+            (503, &json!(format!("urn:planwright:{kind}"))),
+            "{path}: {problem}"
+        );
+        assert!(!problem.to_string().contains("postgres://"), "{path}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().starts_with("the store: "), "{path}: {problem}");
+    }
+    assert!(
+        service.raw("GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").contains("planwright_runs_under_way")
+    );
 }
