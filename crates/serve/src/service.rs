@@ -286,10 +286,14 @@ impl Service {
     /// Checks that the store is there, and writes to it once a second at most: anybody may ask. Without a model the
     /// service does not begin.
     pub fn check_ready(&self) -> Result<()> {
-        let not_ready = |why: String| Problem::new(Kind::NotReady, why);
+        let place = format!("{}: ", self.setup.place.address);
+        let not_ready = |why: String| {
+            let why = why.strip_prefix(&place).unwrap_or(&why);
+            Problem::new(Kind::NotReady, format!("the store: {why}"))
+        };
         if let Some(path) = self.setup.place.address.file() {
             let opened = std::fs::OpenOptions::new().append(true).open(path);
-            opened.map_err(|error| not_ready(format!("the store {}: {error}", path.display())))?;
+            opened.map_err(|error| not_ready(error.to_string()))?;
         }
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {

@@ -101,7 +101,7 @@ fn service_whose_store_is_gone_lives_and_is_not_ready() {
     let service = Service::start(&home, &["--offline", "--store", store.to_str().unwrap()]);
     assert_eq!(service.get("/readyz", 200)["status"], "ok");
     std::fs::remove_file(&store).unwrap();
-    service.refuses(("GET", "/readyz", &Value::Null), 503, "not-ready", "the store ");
+    service.refuses(("GET", "/readyz", &Value::Null), 503, "not-ready", "the store: ");
     assert_eq!(service.get("/healthz", 200)["status"], "ok");
 }
 
@@ -117,7 +117,7 @@ fn service_whose_store_is_full_is_not_ready() {
     assert!((0..1000).find(is_full).is_some(), "the store is never full");
     // It is written to for that alone once a second at most.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    service.refuses(("GET", "/readyz", &Value::Null), 503, "not-ready", "the store ");
+    service.refuses(("GET", "/readyz", &Value::Null), 503, "not-ready", "the store: ");
     assert_eq!(service.get("/healthz", 200)["status"], "ok");
     drop(service);
     home.check(&["threads", "check"], 0);
