@@ -10,7 +10,7 @@ use super::task::Task;
 use super::view::known_by;
 use crate::contract::{Label, LabelledPart, Origin, OutputField, ToolContract, Trust, label_input};
 use crate::machine::vocabulary::GrantedBy;
-use crate::spec::CompiledSpec;
+use crate::spec::{CompiledSpec, Containment};
 
 /// The labels of outputs that are known so far, by position.
 type Known = BTreeMap<u32, Label>;
@@ -58,6 +58,10 @@ impl Task {
     /// The draft that a step is of, if it was planned after untrusted text was read and no frozen plan and no person
     /// holds the same call.
     fn planned_after_untrusted(&self, compiled: &CompiledSpec, step: u32) -> Option<usize> {
+        // Without containment no plan is frozen, and a question is as it was.
+        if compiled.policy().containment == Containment::Off {
+            return None;
+        }
         let draft = self.drafts.iter().rposition(|draft| draft.first_step <= step)?;
         // To a plan that holds all it may call, only an orchestrator adds calls.
         let is_added = || self.tainted && self.authority.granted().is_none();
