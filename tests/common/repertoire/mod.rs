@@ -213,8 +213,11 @@ pub fn event(
                 let calls = planwright::prompt::calls(whole.0, whole.1, id).len() as u32;
                 let answer = match person(state, id.kind, answer) {
                     // As a driver takes it.
-                    HumanAnswer::Approve if calls > 1 => {
+                    HumanAnswer::Approve | HumanAnswer::Respond { .. } if calls > 1 => {
                         HumanAnswer::ApproveCalls { calls: (1..=calls).map(AllowedCall::AsShown).collect() }
+                    }
+                    HumanAnswer::EditInput { input } if calls > 1 => {
+                        HumanAnswer::ApproveCalls { calls: vec![AllowedCall::Edited { position: 1, input }] }
                     }
                     answer => answer,
                 };
