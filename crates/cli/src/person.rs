@@ -199,6 +199,9 @@ pub fn parse_answer(line: &str, asked: EffectKind) -> Result<HumanAnswer, String
     }
     let some = YES.iter().find_map(|word| argument_of(word, line)).filter(|_| !is_plan && line.contains(':'));
     if let Some(text) = some {
+        if text.is_empty() {
+            return Err("yes: expected positions such as 1,3, or `yes` alone for all calls".to_owned());
+        }
         return parse_calls(text).map(|calls| HumanAnswer::ApproveCalls { calls });
     }
     let word = line.trim_end_matches(['.', '!']).to_lowercase();

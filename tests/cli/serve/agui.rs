@@ -179,9 +179,14 @@ fn what_fails_ends_in_an_error_and_what_cannot_begin_is_a_problem() {
 #[test]
 fn what_was_said_against_an_answer_is_told_beside_it() {
     let home = Home::new();
-    let replies = [PLAN, NOT_YET, PLAN, NOT_YET, PLAN, NOT_YET, ANSWER];
+    home.write("notes/보일러.md", "# 보일러\n\n점검 번호는 17이다.\n");
+    let plan = r#"{"goal": "g", "steps": [{"tool": "docs", "input": "보일러"}, {"tool": "final_answer", "input": "x"}]}"#;
+    let replies = [plan, NOT_YET, plan, NOT_YET, plan, NOT_YET, ANSWER];
     let model = Server::answering(replies.map(Answer::reply));
-    let service = Service::start(&home, &["--base-url", &model.url(), "--model", "m"]);
+    let service = Service::start(
+        &home,
+        &["--base-url", &model.url(), "--model", "m", "--docs", "notes", "--tools", "docs"],
+    );
     let events = run(&service, "/agui", &input("합", SUM));
     let last = events.last().unwrap();
     assert_eq!((said(&events).as_str(), &last["outcome"]["type"]), (ANSWER, &json!("success")));
