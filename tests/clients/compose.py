@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import tempfile
@@ -93,7 +94,7 @@ try:
     guide = text("docs/guide/scale.md")
     new_key = re.search(r"compose\.postgres\.yaml run --rm planwright (.*)", guide)[1]
     environment = services["planwright"]["environment"]
-    key = re.search(r"pwk_\w+", run(new_key.split(), environment))[0]
+    key = re.search(r"pwk_\w+", run(shlex.split(new_key, comments=True), environment))[0]
     command = json.loads(re.search(r"^CMD (.*)", text("Dockerfile"), re.MULTILINE)[1])
     ports = [free_port() for _ in range(2)]
     for each in ports:
