@@ -21,7 +21,7 @@ mod trust;
 pub(crate) use contained::find_addresses;
 pub(crate) use growing::{WordsIn, split_thoughts};
 pub use plan::{AskedCall, EditedSteps, FinalStep, Plan, PlanPolicy, PlanStep};
-pub(crate) use plan::{FILL, Hole, Links, USUAL_HOLES, is_default};
+pub(crate) use plan::{FILL, Hole, Links, USUAL_HOLES, is_default, is_expression};
 pub use read::ContractError;
 pub(crate) use read::{parse_words, strip_thoughts};
 pub(crate) use replies::Filling;

@@ -10,7 +10,7 @@ pub(super) use actions::find_labelled;
 pub use actions::{AskedCall, ReactReply};
 pub use contract::PlanContract;
 pub use links::{Before, Links};
-pub(crate) use references::{FILL, Hole};
+pub(crate) use references::{FILL, Hole, is_expression};
 pub use references::{LabelledPart, Origin, Returned, Unresolved, label_input, resolve_input};
 pub use written::EditedSteps;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::step_run::StepRun;
 use super::steps::{Progress, Schedule};
-use crate::contract::{ArgumentRole, Hole, Links, Plan, PlanContract, ToolContract, ToolEffect};
+use crate::contract::{ArgumentRole, Links, Plan, PlanContract, ToolContract, ToolEffect, is_expression};
 
 /// The writes that a question calls for, with the reads that they refer to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ pub(super) fn share_targets(
     (one, unseen): (&Value, bool),
     other: &Value,
 ) -> bool {
-    if unseen && Hole::is_like(one) {
+    if unseen && is_expression(one) {
         return true;
     }
     let (Some(fields), Some(others)) = (one.as_object(), other.as_object()) else {

@@ -127,6 +127,11 @@ fn find_mark(value: &Value) -> Option<&'static str> {
     [FROM, TEMPLATE, CALC, FILL].into_iter().find(|mark| fields.contains_key(*mark))
 }
 
+/// Whether a value of a plan stands for one that is known later only.
+pub(crate) fn is_expression(value: &Value) -> bool {
+    find_mark(value).is_some()
+}
+
 impl<'a> Expression<'a> {
     /// Parses a value that says it is an expression. `None` for any other.
     pub fn parse(value: &'a Value) -> Option<Result<Self, ContractError>> {
@@ -187,11 +192,6 @@ impl<'a> Expression<'a> {
 }
 
 impl<'a> Hole<'a> {
-    /// Whether a value of a plan is known later only, as a hole is: whether it is an expression.
-    pub fn is_like(value: &Value) -> bool {
-        find_mark(value).is_some()
-    }
-
     fn parse(value: &'a Value) -> Result<Self, ContractError> {
         check_names(value, &[FILL, TYPE, VIEW], "a value that is to be filled in")?;
         let wanted = value[FILL].as_str().map(str::trim).unwrap_or_default();

@@ -18,7 +18,7 @@ mod select;
 
 pub(super) use check::check;
 pub use evaluate::{Returned, Unresolved, resolve_input};
-pub(crate) use expression::{FILL, Hole};
+pub(crate) use expression::{FILL, Hole, is_expression};
 pub(super) use expression::{find, find_holes};
 pub use label::{LabelledPart, Origin, label_input};
 pub(super) use offer::{DEFINITION, define, open_input};
