@@ -78,6 +78,18 @@ fn an_edited_input_is_sent_and_the_others_are_sent_as_shown() {
 }
 
 #[test]
+fn a_position_is_a_whole_number_however_it_is_written() {
+    let read = |calls| serde_json::from_value::<Vec<AllowedCall>>(calls);
+    let calls = read(json!([1.0, {"position": 4294967295.0, "input": 1}])).expect("whole numbers");
+    assert_eq!(calls[0], AllowedCall::AsShown(1));
+    assert_eq!(calls[1].position(), u32::MAX);
+    for wrong in [json!([1.5]), json!([-1]), json!([4294967296u64]), json!([1e300]), json!(["1"])] {
+        let error = read(wrong).expect_err("no position").to_string();
+        assert!(error.starts_with("expected positions of calls"), "{error}");
+    }
+}
+
+#[test]
 fn an_answer_that_names_no_call_of_the_question_is_refused() {
     let told = asked("", "send a; send b");
     for calls in [&[][..], &[0], &[3], &[2, 1], &[1, 1]] {

@@ -151,9 +151,9 @@ impl HitlRequest {
             Problem::new(Kind::Input, format!("$.edit: expected a list of plan steps: {error}"))
         })?;
         let calls = self.approve_calls.take().map(serde_json::from_value);
-        let calls = calls.transpose().map_err(|error| {
-            Problem::new(Kind::Input, format!("$.approve_calls: expected a list of positions: {error}"))
-        })?;
+        let calls = calls
+            .transpose()
+            .map_err(|error| Problem::new(Kind::Input, format!("$.approve_calls: {error}")))?;
         let said = [
             calls.map(|calls| HumanAnswer::ApproveCalls { calls }),
             self.response.take().map(HumanAnswer::respond),

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -286,17 +287,30 @@ pub enum HumanAnswer {
 
 /// One of several calls that a person was asked about and allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected positions of calls, from 1, or objects of position and input"
+)]
 pub enum AllowedCall {
     /// The call at this position of the question, from 1, as it was shown.
-    AsShown(u32),
+    AsShown(#[serde(deserialize_with = "deserialize_position")] u32),
     /// The call at this position with another input, which passes the same checks as a planner's.
     Edited {
         /// The position, from 1.
+        #[serde(deserialize_with = "deserialize_position")]
         position: u32,
         /// What the tool is to be called with.
         input: Value,
     },
+}
+
+/// Reads a position. JSON has no integers: `2.0` is the whole number 2 as well.
+fn deserialize_position<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let number = serde_json::Number::deserialize(from)?;
+    let is_position = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+    let position = number.as_f64().filter(is_position).map(|number| number as u32);
+    position.ok_or_else(|| D::Error::custom(format!("expected a position, found {number}")))
 }
 
 impl AllowedCall {

@@ -49,11 +49,11 @@ fn several_calls_are_shown_with_their_inputs_and_allowed_by_position() {
     let calls = json!([{"tool": "calc", "input": "12/4+9"}, {"tool": "calc", "input": "7*5"}]);
     assert_eq!(open["calls"], calls, "{open}");
     let said = |calls: Value| json!({"thread_id": "t", "approve_calls": calls, "token": open["token"]});
-    let expected = "$.approve_calls: expected a list of positions";
+    let expected = "$.approve_calls: expected positions of calls, from 1, or objects";
     service.refuses(("POST", "/hitl/resume", &said(json!(["a"]))), 422, "wrong-input", expected);
     let none = said(json!([3]));
     service.refuses(("POST", "/hitl/resume", &none), 422, "wrong-input", "positions from 1 to 2");
-    let done = service.post("/hitl/resume", &said(json!([1, {"position": 2, "input": "6*7"}])), 200);
+    let done = service.post("/hitl/resume", &said(json!([1.0, {"position": 2.0, "input": "6*7"}])), 200);
     assert_eq!(done["status"], "completed", "{done}");
     let results = service.get("/plan/t", 200)["plan"].to_string();
     assert!(results.contains("12") && results.contains("42"), "{results}");
