@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli_support::Home;
 use crate::cli_support::store::{is_in_doubt, keep_records, store, waits, wants_approval};
-use crate::postgres::{cluster, is_here};
+use crate::postgres::{cluster, connect, is_here};
 use crate::world::SUM;
 
 /// All that a store has of its threads.
@@ -121,6 +121,69 @@ fn copy_names_a_damaged_thread_and_stores_that_cannot_be_used() {
     assert_eq!((counts(&told), &told["uncopied"][0]["thread"]), ([3, 0, 0], &json!("doubts")), "{told}");
     home.check(&["store", "copy", "none.db", &to], 2).complains(&["none.db: there is no store"]);
     home.check(&["store", "copy", &from, &to, "--store", &to], 2).complains(&["leave --store out"]);
+}
+
+#[test]
+fn copy_goes_on_past_pages_that_do_not_read_and_names_every_thread_on_them() {
+    let home = Home::new();
+    let from = full(&home, 400);
+    rusqlite::Connection::open(&from).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let whole = std::fs::read(&from).unwrap();
+    let holds = |page: &&[u8]| page.windows(4).any(|bytes| bytes == b"t200");
+    // A page of the table, and one of each index by time and by name.
+    let pages: Vec<&[u8]> = whole.chunks(4096).collect();
+    let hit: Vec<usize> = (13..pages.len()).filter(|at| holds(&pages[*at])).collect();
+    assert!(hit.len() >= 3, "{hit:?}");
+    let mut left = Vec::new();
+    for (nth, at) in hit.into_iter().enumerate() {
+        let mut bytes = whole.clone();
+        bytes[at * 4096..][..4096].fill(0xA7);
+        let from = home.path(&format!("hit{nth}.db")).to_str().unwrap().to_owned();
+        std::fs::write(&from, bytes).unwrap();
+        let to = home.path(&format!("to{nth}.db")).to_str().unwrap().to_owned();
+        let mut program = home.program();
+        program.args(["store", "copy", &from, &to, "--json", "--durability", "normal"]);
+        let done = program.output().unwrap();
+        let told: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let uncopied = told["uncopied"].as_array().unwrap();
+        assert_eq!(counts(&told)[0] + uncopied.len() as u64, 404, "page {at}: {told}");
+        assert_eq!(done.status.code(), Some(i32::from(!uncopied.is_empty())), "page {at}");
+        left.push(uncopied.iter().any(|left| left["thread"] == "t200"));
+    }
+    assert!(left.contains(&true), "{left:?}");
+}
+
+#[test]
+fn thread_whose_name_is_none_is_named_and_the_others_are_listed_checked_counted_and_copied() {
+    let home = Home::new();
+    let from = full(&home, 3);
+    let spoil = "UPDATE thread SET name = '' WHERE name = 't0'; \
+                 UPDATE thread SET name = 'a' || chr(7) || 'b' WHERE name = 't1'";
+    let mut stores = vec![from.clone()];
+    if is_here() {
+        let to = cluster().database();
+        copy(&home, &from, &to, 0);
+        connect(&to).batch_execute(&format!("SET search_path TO planwright; {spoil}")).unwrap();
+        stores.push(to);
+    }
+    let spoil = spoil.replace("chr(", "char(");
+    rusqlite::Connection::open(&from).unwrap().execute_batch(&spoil).unwrap();
+    for (nth, from) in stores.into_iter().enumerate() {
+        let said = |args: &[&str], code: i32| {
+            let told = home.check(&[args, &["--store", &from]].concat(), code);
+            format!("{}{}", told.stdout, told.stderr)
+        };
+        for told in [said(&["threads", "list", "--limit", "1"], 0), said(&["threads", "check"], 1)] {
+            assert!(!told.contains('\u{7}'), "{told:?}");
+        }
+        let listed = said(&["threads", "list"], 0);
+        assert!(listed.contains(r#": "a\u{7}b")"#) && listed.contains("t2"), "{listed}");
+        assert!(said(&["threads", "check"], 1).contains(r#": "a\u{7}b")"#));
+        let cost = said(&["cost"], 0);
+        assert!(cost.contains(r#": "")"#), "{cost}");
+        let told = copy(&home, &from, home.path(&format!("named{nth}.db")).to_str().unwrap(), 1);
+        assert_eq!((counts(&told)[0], told["uncopied"].as_array().unwrap().len()), (5, 2), "{told}");
+    }
 }
 
 #[test]

@@ -73,6 +73,11 @@ fn copy_listed(
 ) -> Result<(), StoreError> {
     let turns = match read_turns(from, &listed.thread) {
         Ok(turns) => turns,
+        Err(StoreError::NoThread { .. }) if let RunStatus::Damaged { problem } = &listed.status => {
+            let (thread, problem) = (listed.thread.clone(), problem.clone());
+            report.uncopied.push(UncopiedThread { thread, problem, is_held: false });
+            return Ok(());
+        }
         // It was deleted since it was listed.
         Err(StoreError::NoThread { .. }) => return Ok(()),
         Err(error) => return report.leave(listed, error),

@@ -138,7 +138,7 @@ impl Spending {
 
     /// Adds what the turns of a thread have spent.
     pub fn add_thread(&mut self, threads: &Threads, listed: &Listed) {
-        for turn in 0..listed.turns {
+        for turn in 0..listed.turns.max(1) {
             let records = threads.store().records(&listed.thread, turn);
             let records = records.map_err(|error| error.to_string());
             let add = |records| self.add_run(records, listed.thread.as_str(), listed.updated);

@@ -1,5 +1,6 @@
 //! What is asked of all threads: lists, each page by one index; what is damaged; what can be thrown away.
 
+use planwright::journal::JournalErrorKind::Io;
 use planwright::journal::{Order, Query, Seal};
 use postgres::types::ToSql;
 
@@ -37,7 +38,10 @@ pub(crate) fn build_sql(query: &Query) -> Option<(String, Vec<Box<dyn ToSql + Sy
     }
     if let Some(after) = &query.after {
         let at = i64::try_from(after.at).unwrap_or(i64::MAX);
-        let (at, name) = (bind(Box::new(at)), bind(Box::new(after.thread.to_string())));
+        let (at, mut name) = (bind(Box::new(at)), bind(Box::new(after.thread.to_string())));
+        if let Some(id) = ThreadRow::find_number(&after.thread) {
+            name = format!("coalesce((SELECT name FROM thread WHERE id = {}), {name})", bind(Box::new(id)));
+        }
         sql += &format!(" AND {key} {further}= {at} AND ({key} {further} {at} OR name > {name})");
     }
     let limit = bind(Box::new(i64::try_from(query.limit).unwrap_or(i64::MAX)));
@@ -73,7 +77,16 @@ pub(crate) fn vacuum(conn: &mut Conn) -> Result<(), Fault> {
         }
         sweep_specs(conn)
     })?;
-    Ok(conn.client.batch_execute("VACUUM thread, turn, record, spec")?)
+    conn.take_warnings();
+    conn.client.batch_execute("VACUUM thread, turn, record, spec")?;
+    // It passes over tables that the role may not vacuum, and only warns.
+    match conn.take_warnings() {
+        warnings if warnings.is_empty() => Ok(()),
+        warnings => {
+            let told = "what nothing needs is deleted, but its space is not given back; the role that owns the tables can";
+            Err(Fault::new(Io, format!("{told}: {}", warnings.join("; "))))
+        }
+    }
 }
 
 /// What is damaged, a line each: everything that is stored, read once.

@@ -2,10 +2,11 @@
 //! asked is asked again on a new one.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use planwright::journal::{Durability, JournalErrorKind, StoreError};
+use postgres::error::Severity;
 use postgres::types::ToSql;
 use postgres::{Client, Config, Row, Statement};
 
@@ -25,11 +26,19 @@ pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(crate) struct Conn {
     pub client: Client,
     statements: HashMap<&'static str, Statement>,
+    warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl Conn {
     pub fn open(server: &Server, durability: Durability) -> Result<Self, Fault> {
-        let mut client = Config::from(server.config.clone()).connect(server.tls.clone())?;
+        let warnings: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (said, mut config) = (warnings.clone(), Config::from(server.config.clone()));
+        config.notice_callback(move |notice| {
+            if notice.parsed_severity() == Some(Severity::Warning) {
+                said.lock().unwrap_or_else(PoisonError::into_inner).push(notice.message().to_owned());
+            }
+        });
+        let mut client = config.connect(server.tls.clone())?;
         // A server that is told to wait for more than its own disk goes on doing so.
         let commit = match durability {
             Durability::Full => {
@@ -42,7 +51,7 @@ impl Conn {
              SET idle_in_transaction_session_timeout TO '30s'; \
              SELECT set_config('synchronous_commit', {commit}, false)"
         ))?;
-        Ok(Conn { client, statements: HashMap::new() })
+        Ok(Conn { client, statements: HashMap::new(), warnings })
     }
 
     fn prepare(&mut self, sql: &'static str) -> Result<Statement, Fault> {
@@ -66,6 +75,11 @@ impl Conn {
 
     pub fn find(&mut self, sql: &'static str, values: Values<'_>) -> Result<Option<Row>, Fault> {
         Ok(self.query(sql, values)?.pop())
+    }
+
+    /// What the server has warned of since this was last asked.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Runs in a transaction. Of what fails nothing is left: where it cannot be undone, the connection goes.

@@ -2,7 +2,7 @@
 
 pub(crate) use planwright::journal::stored::{End, ThreadRow};
 use planwright::journal::{
-    JournalError, JournalErrorKind, Lease, Listed, Record, RunStatus, Seal, StoreError, ThreadId,
+    JournalError, JournalErrorKind, Lease, Listed, Record, Seal, StoreError, ThreadId,
 };
 use postgres::Row;
 
@@ -115,24 +115,19 @@ pub(crate) fn parse_row(row: &Row) -> Result<Found, Fault> {
         };
         (row.get::<_, &[u8]>(13) == parsed.seal(status).bytes()).then_some(parsed)
     };
-    let parsed = parse().ok_or_else(|| ThreadRow::damaged(name))?;
+    let parsed = parse().ok_or_else(|| ThreadRow::damaged(row.get(0), name))?;
     Ok(Found { row: parsed, alive: row.get(16), origin: row.get(17) })
 }
 
 /// The row in a list if it cannot be parsed.
 pub(crate) fn list_damaged(row: &Row, fault: Fault) -> Result<Listed, Fault> {
-    let name = row.get::<_, String>(1).parse().ok();
-    let (Some(thread), true) = (name, fault.is_damage()) else { return Err(fault) };
-    Ok(Listed {
-        thread,
-        title: row.get(2),
-        turns: u32::try_from(row.get::<_, i32>(3)).unwrap_or_default(),
-        created: number(row, 4).unwrap_or_default(),
-        updated: number(row, 5).unwrap_or_default(),
-        running: false,
-        forked_from: None,
-        status: RunStatus::Damaged { problem: fault.at("the store").to_string() },
-    })
+    if !fault.is_damage() {
+        return Err(fault);
+    }
+    let turns = u32::try_from(row.get::<_, i32>(3)).unwrap_or_default();
+    let times = [4, 5].map(|at| number(row, at).unwrap_or_default());
+    let problem = fault.at("the store").to_string();
+    Ok(ThreadRow::list_damaged(row.get(0), row.get(1), row.get(2), turns, times, problem))
 }
 
 /// Writes the row, whether it is new or not. Gives whether it was: another process may have made one of the same

@@ -27,6 +27,8 @@ pub(crate) struct Handle {
     heads: BTreeMap<ThreadId, Head>,
     /// Leases that could not be released, for want of space perhaps. The next claim releases them.
     unreleased: Vec<Lease>,
+    /// Whether a list did not read: lists go row by row then, so that their pages fit together.
+    pub is_damaged: bool,
 }
 
 /// What is written.
@@ -48,7 +50,7 @@ pub(crate) type Done = Result<Option<Lease>, StoreError>;
 impl Handle {
     pub fn new(conn: Connection, start: Seal, holders: Holders) -> Self {
         let (specs, heads) = (Specs::default(), BTreeMap::new());
-        Handle { conn, start, holders, specs, heads, unreleased: Vec::new() }
+        Handle { conn, start, holders, specs, heads, unreleased: Vec::new(), is_damaged: false }
     }
 
     /// Refuses a claim that does not fit, without a wait for writers.

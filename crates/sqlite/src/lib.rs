@@ -199,7 +199,7 @@ impl Store for SqliteStore {
     }
 
     fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
-        self.with(|handle| list::list(&handle.conn, &handle.holders, query))
+        self.with(|handle| list::list(&handle.conn, &handle.holders, query, &mut handle.is_damaged))
     }
 
     fn find(&self, thread: &ThreadId) -> Result<Option<Listed>, StoreError> {

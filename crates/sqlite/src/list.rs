@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planwright::journal::{Listed, Order, Query, Seal, ThreadId};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::fault::{Fault, begin_write};
 use crate::holder::Holders;
@@ -12,7 +12,31 @@ use crate::open::WAITS_FOR_PERSON;
 use crate::row::{Row, SqlRow, find_origin, list_damaged};
 use crate::turn::{Specs, check_specs, read_turn, sweep_specs};
 
-pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Result<Vec<Listed>, Fault> {
+/// Lists threads. From the first page that does not read, `is_damaged` is set, and the table is read row by row.
+pub(crate) fn list(
+    conn: &Connection,
+    holders: &Holders,
+    query: &Query,
+    is_damaged: &mut bool,
+) -> Result<Vec<Listed>, Fault> {
+    if !*is_damaged {
+        match list_by_index(conn, holders, query) {
+            Err(fault) if fault.is_damage() => *is_damaged = true,
+            listed => return listed,
+        }
+    }
+    let mut all = Vec::new();
+    for row in read_rows(conn)? {
+        all.push(match row {
+            Ok((row, ..)) if row.turns == 0 => continue,
+            Ok((row, ..)) => show(conn, row, holders)?,
+            Err(listed) => *listed,
+        });
+    }
+    Ok(query.page(all))
+}
+
+fn list_by_index(conn: &Connection, holders: &Holders, query: &Query) -> Result<Vec<Listed>, Fault> {
     let (sql, values) = build_sql(query);
     let mut select = conn.prepare_cached(&sql)?;
     let mut rows = select.query(params_from_iter(values))?;
@@ -30,8 +54,62 @@ pub(crate) fn list(conn: &Connection, holders: &Holders, query: &Query) -> Resul
 
 /// A thread as it is listed.
 pub(crate) fn show(conn: &Connection, row: Row, holders: &Holders) -> Result<Listed, Fault> {
-    let (running, origin) = (holders.is_held(&row)?, find_origin(&row, conn)?);
+    let running = holders.is_held(&row)?;
+    let origin = match find_origin(&row, conn) {
+        Err(fault) if fault.is_damage() => None,
+        origin => origin?,
+    };
     Ok(row.list(running, origin))
+}
+
+/// A row with the status and the time that lists go by, or how it is listed as damaged.
+type Kept = Result<(Row, String, u64), Box<Listed>>;
+
+/// All rows. A page that does not read costs those on it, and they are listed by the names that the index has.
+fn read_rows(conn: &Connection) -> Result<Vec<Kept>, Fault> {
+    // Where the end of one table does not read, that of the other tells the last number.
+    let find_last = |sql| conn.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
+    let last = find_last("SELECT max(id) FROM thread")
+        .or_else(|_| find_last("SELECT max(at) >> 36 FROM record"))?
+        .unwrap_or(0);
+    let mut select = conn.prepare_cached("SELECT * FROM thread WHERE id = ?1")?;
+    let parse = |row: &rusqlite::Row<'_>| {
+        let parsed = Row::parse(row).and_then(|parsed| Ok((parsed, row.get("status")?, row.get("waits")?)));
+        Ok(parsed.map_or_else(
+            |fault| list_damaged(row, fault).map(|listed| Err(Box::new(listed))),
+            |row| Ok(Ok(row)),
+        ))
+    };
+    let (mut all, mut lost) = (Vec::new(), BTreeMap::new());
+    for id in 1..=last {
+        match select.query_row([id], parse).optional().map_err(Fault::from) {
+            Ok(found) => all.extend(found.transpose()?),
+            Err(fault) if fault.is_damage() => drop(lost.insert(id, fault)),
+            Err(fault) => return Err(fault),
+        }
+    }
+    let mut names = BTreeMap::new();
+    // A number that the whole index does not have is no thread's.
+    if !lost.is_empty() && read_names(conn, &mut names).is_ok() {
+        lost.retain(|id, _| names.contains_key(id));
+    }
+    all.extend(lost.into_iter().map(|(id, fault)| {
+        let (name, title) = (names.get(&id).map_or("", String::as_str), String::new());
+        let named = fault.at(format!("the store: thread {}", Row::show_name(id, name))).to_string();
+        Err(Box::new(Row::list_damaged(id, name, title, 0, [0, 0], named)))
+    }));
+    Ok(all)
+}
+
+/// Reads the names of threads out of the index alone, as far as it reads.
+fn read_names(conn: &Connection, names: &mut BTreeMap<i64, String>) -> Result<(), Fault> {
+    let mut select =
+        conn.prepare("SELECT id, name FROM thread INDEXED BY sqlite_autoindex_thread_1 ORDER BY name")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        names.insert(row.get(0)?, row.get(1)?);
+    }
+    Ok(())
 }
 
 /// Threads without a holder whose writers were stopped before they noted a status.
@@ -81,7 +159,11 @@ fn build_sql(query: &Query) -> (String, Vec<Value>) {
         sql += &format!(" AND name >= {prefix} AND substr(name, 1, {letters}) = {prefix}");
     }
     if let Some(after) = &query.after {
-        let (at, name) = (bind(integer(after.at)), bind(text(after.thread.as_str())));
+        let (at, mut name) = (bind(integer(after.at)), bind(text(after.thread.as_str())));
+        if let Some(id) = Row::find_number(&after.thread) {
+            name =
+                format!("ifnull((SELECT name FROM thread WHERE id = {}), {name})", bind(Value::Integer(id)));
+        }
         sql += &format!(" AND {key} {further}= {at} AND ({key} {further} {at} OR name > {name})");
     }
     if query.order == Order::Newest && !waits_for_person {
@@ -95,7 +177,7 @@ fn build_sql(query: &Query) -> (String, Vec<Value>) {
 /// Deletes what nothing needs, and gives its space back.
 pub(crate) fn vacuum(conn: &Connection, holders: &Holders) -> Result<(), Fault> {
     let tx = begin_write(conn)?;
-    for (row, ..) in list_rows(conn)?.into_iter().flatten().filter(|(row, ..)| row.turns == 0) {
+    for (row, ..) in read_rows(conn)?.into_iter().flatten().filter(|(row, ..)| row.turns == 0) {
         if !holders.is_held(&row)? {
             row.delete(conn)?;
         }
@@ -111,7 +193,15 @@ pub(crate) fn vacuum(conn: &Connection, holders: &Holders) -> Result<(), Fault> 
 pub(crate) fn check(conn: &Connection, start: Seal, specs: &mut Specs) -> Result<Vec<String>, Fault> {
     let _tx = conn.unchecked_transaction()?;
     let mut found = vec![check_integrity(conn), find_strays(conn), check_specs(conn)];
-    for row in list_rows(conn).unwrap_or_else(|fault| vec![Err(fault)]) {
+    let mut lines = Vec::new();
+    let rows = match read_rows(conn) {
+        Err(fault) if fault.is_damage() => {
+            found.push(Err(fault));
+            Vec::new()
+        }
+        rows => rows?,
+    };
+    for row in rows {
         match row {
             Ok((row, status, waits)) => {
                 for turn in 0..row.turns {
@@ -120,10 +210,9 @@ pub(crate) fn check(conn: &Connection, start: Seal, specs: &mut Specs) -> Result
                 }
                 found.push(Ok(check_listed(row, &status, waits)));
             }
-            Err(fault) => found.push(Err(fault)),
+            Err(listed) => lines.push(listed.status.text().to_owned()),
         }
     }
-    let mut lines = Vec::new();
     for found in found {
         match found {
             Err(fault) if fault.is_damage() => lines.push(fault.at("the store").to_string()),
@@ -139,19 +228,9 @@ fn check_integrity(conn: &Connection) -> Result<Vec<String>, Fault> {
     Ok(lines.into_iter().filter(|line| line != "ok").map(|line| format!("the store: {line}")).collect())
 }
 
-/// A row with the status and the time that lists go by, or what is wrong with it.
-type Kept = Result<(Row, String, u64), Fault>;
-
-fn list_rows(conn: &Connection) -> Result<Vec<Kept>, Fault> {
-    let mut select = conn.prepare("SELECT * FROM thread ORDER BY id")?;
-    let parse = |row: &rusqlite::Row<'_>| Ok((Row::parse(row)?, row.get("status")?, row.get("waits")?));
-    let rows = select.query_map([], |row| Ok(parse(row)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
 /// Turns and records that belong to no thread.
 fn find_strays(conn: &Connection) -> Result<Vec<String>, Fault> {
-    let rows = list_rows(conn)?.into_iter().flatten();
+    let rows = read_rows(conn)?.into_iter().flatten();
     let threads: BTreeMap<i64, u32> = rows.map(|(row, ..)| (row.id, row.turns)).collect();
     let mut turns = conn.prepare("SELECT DISTINCT at >> 20 FROM record UNION SELECT at FROM turn")?;
     let turns: Vec<i64> = turns.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -1,7 +1,7 @@
 //! What a thread has besides its records: one row, sealed like a record, and the ends of its turns.
 
 pub(crate) use planwright::journal::stored::{End, ThreadRow as Row};
-use planwright::journal::{JournalError, Lease, Listed, Record, RunStatus, Seal, StoreError, ThreadId};
+use planwright::journal::{JournalError, Lease, Listed, Record, Seal, StoreError, ThreadId};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -87,11 +87,12 @@ impl SqlRow for Row {
 
     fn parse(row: &rusqlite::Row<'_>) -> Result<Row, Fault> {
         let name: String = row.get(1)?;
-        let damaged = || Row::damaged(&name);
+        let id = row.get(0)?;
+        let damaged = || Row::damaged(id, &name);
         let status: String = row.get(10)?;
         let has_end = !row.get_ref(12)?.as_bytes().unwrap_or_default().is_empty();
         let parsed = Row {
-            id: row.get(0)?,
+            id,
             name: name.parse().map_err(|_| damaged())?,
             title: row.get(2)?,
             turns: row.get(3)?,
@@ -162,18 +163,13 @@ impl SqlRow for Row {
 
 /// The row in a list if it cannot be parsed.
 pub(crate) fn list_damaged(row: &rusqlite::Row<'_>, fault: Fault) -> Result<Listed, Fault> {
-    let name = row.get::<_, String>(1).ok().and_then(|name| name.parse().ok());
-    let (Some(thread), true) = (name, fault.is_damage()) else { return Err(fault) };
-    Ok(Listed {
-        thread,
-        title: row.get(2).unwrap_or_default(),
-        turns: row.get(3).unwrap_or_default(),
-        created: row.get(4).unwrap_or_default(),
-        updated: row.get(5).unwrap_or_default(),
-        running: false,
-        forked_from: None,
-        status: RunStatus::Damaged { problem: fault.at("the store").to_string() },
-    })
+    if !fault.is_damage() {
+        return Err(fault);
+    }
+    let name = String::from_utf8_lossy(row.get_ref(1)?.as_bytes().unwrap_or_default()).into_owned();
+    let times = [4, 5].map(|at| row.get(at).unwrap_or_default());
+    let (title, turns) = (row.get(2).unwrap_or_default(), row.get(3).unwrap_or_default());
+    Ok(Row::list_damaged(row.get(0)?, &name, title, turns, times, fault.at("the store").to_string()))
 }
 
 /// Notes that a turn is written to, as [`ThreadRow::open_turn`](Row::open_turn) says.

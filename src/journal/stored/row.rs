@@ -86,8 +86,34 @@ impl ThreadRow {
     }
 
     /// The error for a row of this name that is not as it was written.
-    pub fn damaged(name: &str) -> JournalError {
-        JournalError::damaged(format!("thread {name}"), "what is kept of it is not as it was written")
+    pub fn damaged(id: i64, name: &str) -> JournalError {
+        let place = format!("thread {}", ThreadRow::show_name(id, name));
+        JournalError::damaged(place, "what is kept of it is not as it was written")
+    }
+
+    /// A name, or the number of a thread that can have no name like that, with the name escaped.
+    pub fn show_name(id: i64, name: &str) -> ThreadId {
+        let escaped: String = name.escape_default().take(80).collect();
+        let shown = || format!("(number {id}: \"{escaped}\")").parse();
+        name.parse().or_else(|_| shown()).expect("it is short, and of ASCII")
+    }
+
+    /// A row that is not as it was written, in a list, with the times when it was begun and last written to.
+    pub fn list_damaged(
+        id: i64,
+        name: &str,
+        title: String,
+        turns: u32,
+        [created, updated]: [u64; 2],
+        problem: String,
+    ) -> Listed {
+        let (thread, status) = (ThreadRow::show_name(id, name), RunStatus::Damaged { problem });
+        Listed { thread, title, turns, created, updated, running: false, forked_from: None, status }
+    }
+
+    /// The number in what [`show_name`](ThreadRow::show_name) shows. A thread may be called so as well.
+    pub fn find_number(shown: &ThreadId) -> Option<i64> {
+        shown.as_str().strip_prefix("(number ")?.split_once(':')?.0.parse().ok()
     }
 
     /// The end of the last turn as two columns: 0 and no bytes if it is not noted.
