@@ -89,7 +89,10 @@ impl Decimal {
     /// Both with as many decimal places.
     fn align(self, other: Self) -> Option<(i128, i128, u32)> {
         let scale = self.scale.max(other.scale);
-        let raised = |one: Self| one.digits.checked_mul(power(scale - one.scale)?);
+        let raised = |one: Self| match scale - one.scale {
+            0 => Some(one.digits),
+            missing => one.digits.checked_mul(power(missing)?),
+        };
         Some((raised(self)?, raised(other)?, scale))
     }
 

@@ -45,7 +45,7 @@ impl Select<'_> {
 impl Condition<'_> {
     /// Whether it holds of a record. `literal`: its text with small letters.
     fn holds(&self, record: &Value, literal: &str) -> bool {
-        let Some(value) = record.pointer(self.field) else { return false };
+        let Some(value) = follow(record, self.field) else { return false };
         match (self.test, value) {
             (Test::Equals, value) => self.equals(value, literal),
             (Test::Contains, Value::Array(items)) => items.iter().any(|item| self.equals(item, literal)),
@@ -59,12 +59,22 @@ impl Condition<'_> {
 
     fn equals(&self, value: &Value, literal: &str) -> bool {
         match (value, self.literal) {
-            (Value::String(text), Value::String(_)) => folded(text) == literal,
+            (Value::String(text), Value::String(_)) => {
+                text.eq_ignore_ascii_case(literal) || !text.is_ascii() && folded(text) == literal
+            }
             (Value::Number(a), Value::Number(b)) => {
                 a == b || Decimal::of(value).is_some_and(|a| Some(a) == Decimal::of(self.literal))
             }
             (value, literal) => value == literal,
         }
+    }
+}
+
+/// What a pointer names in a record. `Value::pointer` copies each name of a path; most paths are one name.
+fn follow<'v>(record: &'v Value, path: &str) -> Option<&'v Value> {
+    match (record, path.strip_prefix('/')) {
+        (Value::Object(fields), Some(name)) if !name.contains(['/', '~']) => fields.get(name),
+        _ => record.pointer(path),
     }
 }
 
@@ -88,7 +98,7 @@ impl Order<'_> {
         };
         let mut best: Vec<(&Value, Key)> = Vec::new();
         for record in records {
-            let key = record.pointer(self.field).and_then(Key::of).ok_or_else(|| wrong("another value"))?;
+            let key = follow(record, self.field).and_then(Key::of).ok_or_else(|| wrong("another value"))?;
             let Some((_, first)) = best.first() else {
                 best.push((record, key));
                 continue;
@@ -96,7 +106,8 @@ impl Order<'_> {
             let (above, below) =
                 key.compare(first).ok_or_else(|| wrong("both, or times with and without an offset"))?;
             if if self.largest { above } else { below } {
-                best = vec![(record, key)];
+                best.clear();
+                best.push((record, key));
             } else if !above && !below {
                 best.push((record, key));
             }
