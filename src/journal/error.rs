@@ -21,6 +21,8 @@ pub enum JournalErrorKind {
     Damaged,
     /// It is of a format that this version does not read.
     Format,
+    /// There is no store where one is named, or the server is not set up for it; the error says what to do.
+    Setup,
     /// Another writer has appended to it.
     Stale,
     /// The thread was taken over; this lease is void.

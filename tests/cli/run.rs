@@ -151,6 +151,13 @@ fn answer_that_was_not_accepted_is_printed_and_ends_the_program_with_1() {
 }
 
 #[test]
+fn question_that_is_too_long_is_said_to_be_that_where_it_is_cut_amid_a_letter() {
+    let home = Home::new();
+    let said = check(home.program().args(["run", "--offline", "-"]), "가".repeat(400_000), 2);
+    said.complains(&["is longer than 1048576 bytes"]);
+}
+
+#[test]
 fn question_may_come_from_stdin_and_another_than_the_fixtures_is_refused() {
     let home = recorded();
     let said = check(home.program().args(["run", "--replay", "run.json", "-"]), format!("  {QUESTION}\n"), 0);

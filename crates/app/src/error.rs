@@ -96,8 +96,8 @@ pub fn read_text(place: &str, path: &Path) -> Result<String> {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = if let StoreError::Journal(error) = &error { Some(error.kind()) } else { None };
-        let is_of_store =
-            matches!(kind, Some(JournalErrorKind::Io | JournalErrorKind::Damaged | JournalErrorKind::Format));
+        use JournalErrorKind::{Damaged, Format, Io, Setup};
+        let is_of_store = matches!(kind, Some(Io | Damaged | Format | Setup));
         let (class, hint) = match (&error, kind) {
             (StoreError::AlreadyRunning { can_take_over: true, .. }, _) => (
                 Class::Conflict,
@@ -119,7 +119,7 @@ impl From<StoreError> for Error {
             (_, Some(JournalErrorKind::Damaged)) => {
                 (Class::Unusable, "`planwright threads check` looks at all that is kept")
             }
-            (_, Some(JournalErrorKind::Format)) if error.to_string().contains("found") => {
+            (_, Some(JournalErrorKind::Format)) => {
                 (Class::Unusable, "the version of planwright that wrote it reads it")
             }
             _ => return Error { is_of_store, ..Error::unusable(error) },

@@ -118,7 +118,7 @@ impl StoreAddress {
                 (Some(JournalErrorKind::Io), None) => {
                     "see that the server runs and lets the role in; PGPASSWORD may hold its password"
                 }
-                (Some(JournalErrorKind::Format), Some(_)) => "name another store with --store PATH",
+                (Some(JournalErrorKind::Format | JournalErrorKind::Setup), Some(_)) => "name another store with --store PATH",
                 _ => return Error::from(error),
             };
             Error::from(error).hint(hint)

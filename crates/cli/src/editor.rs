@@ -42,12 +42,14 @@ fn read_plain(prompt: &str) -> Result<Option<String>> {
         // Where the prompt cannot be written, the line can still be read.
         let _ = write!(stderr, "{prompt}").and_then(|()| stderr.flush());
     }
-    let mut line = String::new();
-    let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_line(&mut line);
-    let count = count.map_err(|error| Error::caused("stdin cannot be read", error))?;
+    let (mut bytes, unread) = (Vec::new(), "stdin cannot be read");
+    let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_until(b'\n', &mut bytes);
+    // The end of what is too long may be amid a letter.
+    let count = count.map_err(|error| Error::caused(unread, error))?;
     if count as u64 > MAX_BYTES {
         return Err(Error::unusable(format!("a line on stdin is longer than {MAX_BYTES} bytes")));
     }
+    let line = String::from_utf8(bytes).map_err(|error| Error::caused(unread, error))?;
     Ok((count > 0).then(|| line.trim().to_owned()))
 }
 

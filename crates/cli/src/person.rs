@@ -101,12 +101,13 @@ pub fn read_answer(asked: EffectKind) -> Result<Option<HumanAnswer>> {
 pub fn read_question(argument: &str) -> Result<String> {
     let mut text = argument.to_owned();
     if argument == "-" {
-        text.clear();
-        let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
-        let count = count.map_err(|error| Error::caused("the question cannot be read from stdin", error))?;
-        if count as u64 > MAX_BYTES {
+        let (mut bytes, unread) = (Vec::new(), "the question cannot be read from stdin");
+        let count = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        // The end of what is too long may be amid a letter.
+        if count.map_err(|error| Error::caused(unread, error))? as u64 > MAX_BYTES {
             return Err(Error::unusable(format!("the question on stdin is longer than {MAX_BYTES} bytes")));
         }
+        text = String::from_utf8(bytes).map_err(|error| Error::caused(unread, error))?;
     }
     if text.trim().is_empty() {
         let hint = "planwright run \"your question\", or: echo \"your question\" | planwright run -";

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::fmt::Display;
 
-use planwright::journal::JournalErrorKind::{self, Damaged, Format, Io};
+use planwright::journal::JournalErrorKind::{self, Damaged, Io, Setup};
 use planwright::journal::{JournalError, StoreError, ThreadId};
 use postgres::error::SqlState;
 
@@ -54,6 +54,9 @@ impl Fault {
     pub fn in_turn(self, thread: &ThreadId, turn: u32) -> Fault {
         match self {
             Fault::Store(error) => error.in_turn(thread, turn).into(),
+            damage if damage.is_damage() => {
+                damage.at(format!("thread {thread}, turn {}", u64::from(turn) + 1)).into()
+            }
             other => other,
         }
     }
@@ -98,7 +101,7 @@ fn describe(error: &postgres::Error) -> (JournalErrorKind, String) {
         ("42501", _) => (Io, "the role has not the privileges that docs/guide/scale.md names"),
         ("3D000", _) => (Io, "there is no such database"),
         ("42P01" | "3F000", _) => {
-            (Format, "there are no tables of planwright; `planwright store migrate` makes them")
+            (Setup, "there are no tables of planwright; `planwright store migrate` makes them")
         }
         (_, "28") => (Io, "the server does not let the role in"),
         // The server is ending or starting, short of something, or fails to read its disk; a deadlock.

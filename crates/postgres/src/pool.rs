@@ -124,7 +124,7 @@ struct State {
 
 impl Pool {
     pub fn new(place: Address, durability: Durability) -> Result<Self, Fault> {
-        let server = place.resolve().map_err(|problem| Fault::new(JournalErrorKind::Format, problem))?;
+        let server = place.resolve().map_err(|problem| Fault::new(JournalErrorKind::Setup, problem))?;
         Ok(Pool { place, server, durability, state: Mutex::default(), freed: Condvar::new() })
     }
 

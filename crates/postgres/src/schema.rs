@@ -1,6 +1,6 @@
 //! The tables of a store, and how they come from one version to the next.
 
-use planwright::journal::JournalErrorKind::{Damaged, Format};
+use planwright::journal::JournalErrorKind::{Damaged, Format, Setup};
 use planwright::journal::system::random_id;
 use postgres::error::SqlState;
 
@@ -41,7 +41,7 @@ fn check_encoding(conn: &mut Conn) -> Result<(), Fault> {
     let encoding: String = conn.client.query_one("SHOW server_encoding", &[])?.get(0);
     match &*encoding {
         "UTF8" => Ok(()),
-        _ => Err(Fault::new(Format, format!("expected a database in UTF8; this one is in {encoding}"))),
+        _ => Err(Fault::new(Setup, format!("expected a database in UTF8; this one is in {encoding}"))),
     }
 }
 
@@ -52,8 +52,11 @@ pub(crate) fn find_name(conn: &mut Conn) -> Result<String, Fault> {
     let row = row.ok_or_else(|| Fault::new(Damaged, "its name and version are lost"))?;
     let version: i32 = row.get(0);
     if version != VERSION {
-        let advice = if version < VERSION { "; `planwright store migrate` changes it" } else { "" };
-        return Err(Fault::new(Format, format!("expected store version {VERSION}, found {version}{advice}")));
+        let (kind, advice) = match version < VERSION {
+            true => (Setup, "; `planwright store migrate` changes it"),
+            false => (Format, ""),
+        };
+        return Err(Fault::new(kind, format!("expected store version {VERSION}, found {version}{advice}")));
     }
     Ok(row.get(1))
 }

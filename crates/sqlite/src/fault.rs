@@ -1,6 +1,6 @@
 //! SQLite's errors as those of a store, and its transactions.
 
-use planwright::journal::JournalErrorKind::{self, Damaged, Format, Io};
+use planwright::journal::JournalErrorKind::{self, Damaged, Io, Setup};
 use planwright::journal::{JournalError, StoreError, ThreadId};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, ffi};
 
@@ -46,6 +46,9 @@ impl Fault {
     pub fn in_turn(self, thread: &ThreadId, turn: u32) -> Fault {
         match self {
             Fault::Store(error) => error.in_turn(thread, turn).into(),
+            damage if damage.is_damage() => {
+                damage.at(format!("thread {thread}, turn {}", u64::from(turn) + 1)).into()
+            }
             other => other,
         }
     }
@@ -74,7 +77,7 @@ fn describe(error: &rusqlite::Error) -> (JournalErrorKind, String) {
         Some(DatabaseBusy | DatabaseLocked) => (Io, "another process is writing, and did not end in time"),
         // SQLite does not tell the two apart.
         Some(DatabaseCorrupt) => (Damaged, "the database is damaged, or the disk fails to read it"),
-        Some(NotADatabase) => (Format, "expected a database of threads, found a file that is no database"),
+        Some(NotADatabase) => (Setup, "expected a database of threads, found a file that is no database"),
         Some(SystemIoFailure | CannotOpen | ReadOnly | PermissionDenied | OutOfMemory) => (Io, UNREADABLE),
         Some(FileLockingProtocolFailed) => (Io, UNREADABLE),
         // Every other error means that a table does not hold what this crate writes to it.

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use planwright::journal::JournalErrorKind::{Damaged, Format, Io};
+use planwright::journal::JournalErrorKind::{Damaged, Format, Io, Setup};
 use planwright::journal::system::{private_options, random_id};
 use planwright::journal::{Durability, JournalError, JournalErrorKind};
 use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, ReadOnly};
@@ -116,7 +116,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 /// The name of the store in a database. An empty database is made a store, and the tables of a dump, which does
 /// not hold the marks of a database, become one again.
 fn find_or_make(conn: &Connection, writable: bool) -> Result<String, Fault> {
-    let others = || refuse(Format, "expected a database of threads, found another program's");
+    let others = || refuse(Setup, "expected a database of threads, found another program's");
     let (application, version) = (pragma(conn, "application_id")?, pragma(conn, "user_version")?);
     match application {
         APPLICATION if version != VERSION => {

@@ -18,7 +18,7 @@ pub struct ServeArgs {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8642")]
     pub listen: SocketAddr,
-    /// The file of the keys [default: beside the store, such as threads.keys.json]
+    /// The file of the keys [default: beside the store, such as threads.keys.json; one for all Postgres stores]
     #[arg(long, global = true, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Let anybody ask who reaches an address that is not loopback, though there are no keys
@@ -27,7 +27,7 @@ pub struct ServeArgs {
     /// Let the pages of this origin read, such as https://chat.example; may be given again
     #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     pub allow_origin: Vec<String>,
-    /// The most requests a minute of a key, or of an address without keys [default: 600; on loopback without keys none]
+    /// The most requests a minute that this process takes of a key, or of an address without keys [default: 600; on loopback without keys none]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_requests: Option<u32>,
     /// The most runs at once [default: twice the cores]
