@@ -34,7 +34,8 @@ fn folder() -> TempDir {
 fn is_named(error: &StoreError, what: &str) {
     let StoreError::Journal(named) = error else { panic!("{what}: {error}") };
     let kind = named.kind();
-    let is_damage = matches!(kind, JournalErrorKind::Damaged | JournalErrorKind::Format);
+    let is_damage =
+        matches!(kind, JournalErrorKind::Damaged | JournalErrorKind::Format | JournalErrorKind::Setup);
     assert!(is_damage, "{what}: {kind:?}: {named}");
 }
 
