@@ -232,16 +232,24 @@ fn database_with_any_block_zeroed_is_read_the_same_or_refused() {
     let mut place = Place::new();
     let len = place.spoilt.whole.len();
     for size in [512, 4_096] {
-        let (mut came, mut blank) = (Came::default(), 0);
+        let (mut came, mut blank, mut unsaid) = (Came::default(), 0, 0);
         for at in (0..len).step_by(512) {
-            let end = len.min(at + size);
-            blank += usize::from(place.spoilt.whole[at..end].iter().all(|byte| *byte == 0));
-            place.look(&mut came, at, &vec![0; end - at], &format!("{size} bytes zeroed at {at}"));
+            let (end, same) = (len.min(at + size), came.same);
+            let zeros = vec![0; end - at];
+            let is_blank = place.spoilt.whole[at..end] == zeros;
+            blank += usize::from(is_blank);
+            place.look(&mut came, at, &zeros, &format!("{size} bytes zeroed at {at}"));
+            if came.same > same && !is_blank {
+                // A list does without its index; the check names it.
+                let path = &place.path;
+                let check = || SqliteStore::open(path, Durability::Normal).unwrap().check().unwrap();
+                unsaid += usize::from(place.spoilt.with(at, &zeros, check).is_empty());
+            }
         }
         println!("{} blocks of {size}, {blank} of them zeros already: {came:?}", len / 512);
         assert_eq!(came.all(), len / 512);
         // The head of a page on which nothing stands says nothing.
-        assert!(came.same <= blank + 3, "{blank} were zeros already: {came:?}");
+        assert!(unsaid <= 3, "{unsaid}: {came:?}");
         assert!(came.refused > len / 512 / 4, "{came:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planwright::journal::{Listed, Order, Query, Seal, ThreadId};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
 use crate::fault::{Fault, begin_write};
 use crate::holder::Holders;
@@ -65,51 +65,57 @@ pub(crate) fn show(conn: &Connection, row: Row, holders: &Holders) -> Result<Lis
 /// A row with the status and the time that lists go by, or how it is listed as damaged.
 type Kept = Result<(Row, String, u64), Box<Listed>>;
 
-/// All rows. A page that does not read costs those on it, and they are listed by the names that the index has.
+/// All rows. A page that does not read costs those on it: the others are found from the end of the table, and by the
+/// index of names, which names those that are lost.
 fn read_rows(conn: &Connection) -> Result<Vec<Kept>, Fault> {
-    // Where the end of one table does not read, that of the other tells the last number.
-    let find_last = |sql| conn.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
-    let last = find_last("SELECT max(id) FROM thread")
-        .or_else(|_| find_last("SELECT max(at) >> 36 FROM record"))?
-        .unwrap_or(0);
-    let mut select = conn.prepare_cached("SELECT * FROM thread WHERE id = ?1")?;
-    let parse = |row: &rusqlite::Row<'_>| {
-        let parsed = Row::parse(row).and_then(|parsed| Ok((parsed, row.get("status")?, row.get("waits")?)));
-        Ok(parsed.map_or_else(
-            |fault| list_damaged(row, fault).map(|listed| Err(Box::new(listed))),
-            |row| Ok(Ok(row)),
-        ))
-    };
-    let (mut all, mut lost) = (Vec::new(), BTreeMap::new());
-    for id in 1..=last {
-        match select.query_row([id], parse).optional().map_err(Fault::from) {
-            Ok(found) => all.extend(found.transpose()?),
-            Err(fault) if fault.is_damage() => drop(lost.insert(id, fault)),
-            Err(fault) => return Err(fault),
+    let mut found = BTreeMap::new();
+    match scan(conn, "SELECT * FROM thread ORDER BY id", parse_kept, &mut found) {
+        Err(fault) if fault.is_damage() => {}
+        read => return read.map(|()| found.into_values().collect()),
+    }
+    // Each is read as far as it reads.
+    let _ = scan(conn, "SELECT * FROM thread ORDER BY id DESC", parse_kept, &mut found);
+    let mut names = BTreeMap::new();
+    let by_name = "SELECT id, name FROM thread INDEXED BY sqlite_autoindex_thread_1 ORDER BY name";
+    let named = scan(conn, by_name, |row| Ok(row.get::<_, String>(1)?), &mut names);
+    names.retain(|id, _| !found.contains_key(id));
+    for (id, name) in names {
+        let by_id = format!("SELECT * FROM thread WHERE id = {id}");
+        if let Err(fault) = scan(conn, &by_id, parse_kept, &mut found) {
+            found.insert(id, Err(list_lost(id, &name, fault)));
         }
     }
-    let mut names = BTreeMap::new();
-    // A number that the whole index does not have is no thread's.
-    if !lost.is_empty() && read_names(conn, &mut names).is_ok() {
-        lost.retain(|id, _| names.contains_key(id));
+    if let Err(fault) = named {
+        // Nothing tells which other threads there were.
+        found.insert(0, Err(list_lost(0, "", fault)));
     }
-    all.extend(lost.into_iter().map(|(id, fault)| {
-        let (name, title) = (names.get(&id).map_or("", String::as_str), String::new());
-        let named = fault.at(format!("the store: thread {}", Row::show_name(id, name))).to_string();
-        Err(Box::new(Row::list_damaged(id, name, title, 0, [0, 0], named)))
-    }));
-    Ok(all)
+    Ok(found.into_values().collect())
 }
 
-/// Reads the names of threads out of the index alone, as far as it reads.
-fn read_names(conn: &Connection, names: &mut BTreeMap<i64, String>) -> Result<(), Fault> {
-    let mut select =
-        conn.prepare("SELECT id, name FROM thread INDEXED BY sqlite_autoindex_thread_1 ORDER BY name")?;
+/// Reads rows by their numbers, as far as they read.
+fn scan<T>(
+    conn: &Connection,
+    sql: &str,
+    parse: impl Fn(&rusqlite::Row<'_>) -> Result<T, Fault>,
+    found: &mut BTreeMap<i64, T>,
+) -> Result<(), Fault> {
+    let mut select = conn.prepare(sql)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        names.insert(row.get(0)?, row.get(1)?);
+        found.insert(row.get(0)?, parse(row)?);
     }
     Ok(())
+}
+
+fn parse_kept(row: &rusqlite::Row<'_>) -> Result<Kept, Fault> {
+    let parsed = Row::parse(row).and_then(|parsed| Ok((parsed, row.get("status")?, row.get("waits")?)));
+    parsed.map(Ok).or_else(|fault| list_damaged(row, fault).map(|listed| Err(Box::new(listed))))
+}
+
+/// A thread of which only its name may be known.
+fn list_lost(id: i64, name: &str, fault: Fault) -> Box<Listed> {
+    let problem = fault.at(format!("the store: thread {}", Row::show_name(id, name))).to_string();
+    Box::new(Row::list_damaged(id, name, String::new(), 0, [0, 0], problem))
 }
 
 /// Threads without a holder whose writers were stopped before they noted a status.
