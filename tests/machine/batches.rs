@@ -1,6 +1,7 @@
 //! Calls that a person is asked about together: one question shows every call that would be asked about and whose input is
 //! there, its token is over all of them in their order, and each yes is good for one call.
 
+use planwright::contract::{ToolContract, ToolEffect};
 use planwright::driver::open_question;
 use planwright::machine::{AllowedCall, Refusal, explore};
 use planwright::spec::Spec;
@@ -162,4 +163,35 @@ fn every_invariant_holds_where_calls_are_asked_about_together() {
         let violations: Vec<&String> = report.checks.iter().flat_map(|check| &check.violations).collect();
         assert!(violations.is_empty(), "{policy}: {violations:#?}");
     }
+}
+
+/// What a person says in the place of a call leaves no line of who allowed it, in this round and in the next.
+#[test]
+fn every_invariant_holds_where_a_person_is_asked_round_by_round_about_reads_that_leave() {
+    let toml = "
+        name = 'asks'
+        [policy]
+        on_bad_reply = 'repair'
+        planner = 'tool_calls'
+        horizon = 'next'
+        write = 'planner'
+        validate = 'off'
+        containment = 'standard'
+        on_unauthorised = 'ask'
+        plan = { min_steps = 0, max_steps = 40, final_step = 'none' }
+        [limits]
+        max_replans = 0
+        max_iterations = 8
+        [roles.planner]
+        prompt = 'Plan. JSON.'";
+    let mut asking = Spec::from_toml(toml).expect("a spec");
+    let page = json!({"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]});
+    asking.tools = vec![
+        ToolContract::text("read", "Reads.", ToolEffect::Read),
+        ToolContract::json("get", "Gets a page.", ToolEffect::Read).input(page.clone()).egress("/url"),
+        ToolContract::json("send", "Sends.", ToolEffect::Write).input(page),
+    ];
+    let report = explore::explore(&asking.check().expect("a spec"));
+    let violations: Vec<&String> = report.checks.iter().flat_map(|check| &check.violations).collect();
+    assert!(violations.is_empty() && report.states > 50, "{}: {violations:#?}", report.states);
 }

@@ -137,6 +137,10 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
         let run = progress.steps.get(at).filter(|run| run.has_failed() && run.attempts() > 0);
         let failed = run.is_some() && task.authority.used(at as u32).is_some();
         let failed = if failed { " called" } else { "" };
+        // Whether it was answered in the place of a call that needs authority: it leaves no line of who allowed it.
+        let answered = tool.is_some_and(|tool| containment.guards(tool))
+            && matches!(progress.steps.get(at), Some(StepRun::Completed { attempts: 0, made_by: None, .. }));
+        let answered = if answered { " answered" } else { "" };
         // Whether a person has allowed it.
         let allowed = if schedule.approved.contains_key(&(at as u32)) { " allowed" } else { "" };
         let key = call_key(compiled, task, at as u32, &planned.tool)
@@ -145,7 +149,8 @@ fn plan_key(compiled: &CompiledSpec, task: &Task, progress: &Progress) -> PlanKe
             + &picks
             + &bound
             + allowed
-            + failed;
+            + failed
+            + answered;
         let (filled, holes) = (progress.filled(at as u32).len(), planned.holes().len());
         match schedule.links.references.contains_key(&(at as u32)) {
             true if holes > 0 => format!("{key} {filled} of {holes} ←"),
