@@ -47,6 +47,7 @@ fn turn_lines(turn: &ShownTurn, stored: &StoredThread, full: bool) -> Vec<String
         line(if at == 0 { "plan" } else { "" }, &step_text(step, full));
     }
     turn.answer.iter().for_each(|answer| line("answered", answer));
+    turn.objection.iter().for_each(|objection| line("objection", objection));
     turn.error.iter().for_each(|error| line("failed", error));
     for Unknown { effect, tool } in &turn.unknown {
         let asked = format!("{tool} ({effect}) was asked to change something");
