@@ -215,6 +215,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// If the store cannot be read.
     fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError>;
 
+    /// Lists the threads that no list shows: what says that they have turns is damaged. A store that lists all that is
+    /// stored has none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn list_hidden(&self) -> Result<Vec<Listed>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Sets when a thread was begun and last written to, in milliseconds since 1970: one that was copied keeps the
     /// times of its original. A store that keeps no such times leaves it.
     ///

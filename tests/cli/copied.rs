@@ -124,6 +124,31 @@ fn copy_names_a_damaged_thread_and_stores_that_cannot_be_used() {
 }
 
 #[test]
+fn thread_that_no_list_shows_since_its_turns_are_damaged_is_named_by_a_copy() {
+    let home = Home::new();
+    let from = full(&home, 0);
+    let mut stores = vec![from.clone()];
+    if is_here() {
+        let to = cluster().database();
+        copy(&home, &from, &to, 0);
+        let spoil = "UPDATE planwright.thread SET turns = 0 WHERE name = '보고서'; \
+                     UPDATE planwright.thread SET turns = -1 WHERE name = 'waits'";
+        connect(&to).batch_execute(spoil).unwrap();
+        stores.push(to);
+    }
+    let spoil = "UPDATE thread SET turns = 0 WHERE name = '보고서'; \
+                 UPDATE thread SET turns = -1 WHERE name = 'waits'";
+    rusqlite::Connection::open(&from).unwrap().execute_batch(spoil).unwrap();
+    for (nth, from) in stores.into_iter().enumerate() {
+        let told = copy(&home, &from, home.path(&format!("seen{nth}.db")).to_str().unwrap(), 1);
+        let uncopied = told["uncopied"].as_array().unwrap();
+        let mut names: Vec<&str> = uncopied.iter().map(|left| left["thread"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!((counts(&told)[0], &names[..]), (2, &["waits", "보고서"][..]), "{told}");
+    }
+}
+
+#[test]
 fn copy_goes_on_past_pages_that_do_not_read_and_names_every_thread_on_them() {
     let home = Home::new();
     let from = full(&home, 400);

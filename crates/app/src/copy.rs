@@ -59,10 +59,14 @@ pub fn copy_threads(
         }
         match page.last().filter(|_| page.len() == PAGE) {
             Some(last) => query.after = Some(last.cursor(query.order)),
-            None => return Ok(report),
+            None => break,
         }
         progress(&report);
     }
+    for hidden in from.list_hidden()? {
+        report.leave_damaged(&hidden);
+    }
+    Ok(report)
 }
 
 fn copy_listed(
@@ -73,11 +77,7 @@ fn copy_listed(
 ) -> Result<(), StoreError> {
     let turns = match read_turns(from, &listed.thread) {
         Ok(turns) => turns,
-        Err(StoreError::NoThread { .. }) if let RunStatus::Damaged { problem } = &listed.status => {
-            let (thread, problem) = (listed.thread.clone(), problem.clone());
-            report.uncopied.push(UncopiedThread { thread, problem, is_held: false });
-            return Ok(());
-        }
+        Err(StoreError::NoThread { .. }) if report.leave_damaged(listed) => return Ok(()),
         // It was deleted since it was listed.
         Err(StoreError::NoThread { .. }) => return Ok(()),
         Err(error) => return report.leave(listed, error),
@@ -97,6 +97,14 @@ fn copy_listed(
 }
 
 impl CopyReport {
+    /// Names a thread that is listed as damaged, and says whether it is.
+    fn leave_damaged(&mut self, listed: &Listed) -> bool {
+        let RunStatus::Damaged { problem } = &listed.status else { return false };
+        let (thread, problem) = (listed.thread.clone(), problem.clone());
+        self.uncopied.push(UncopiedThread { thread, problem, is_held: false });
+        true
+    }
+
     /// Names a thread that is left, unless nothing more can be copied.
     fn leave(&mut self, listed: &Listed, error: StoreError) -> Result<(), StoreError> {
         let is_held = match &error {

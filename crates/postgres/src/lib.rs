@@ -174,9 +174,12 @@ impl PostgresStore {
     ) -> Result<Lease, StoreError> {
         let session = self.session()?;
         let writer = self.writer(&session);
-        let unreleased = std::mem::take(&mut *lock(&self.unreleased));
-        for lease in unreleased {
-            self.give_back(lease)?;
+        let mut unreleased = std::mem::take(&mut *lock(&self.unreleased)).into_iter();
+        while let Some(lease) = unreleased.next() {
+            if let Err(error) = self.give_back(lease) {
+                lock(&self.unreleased).extend(unreleased);
+                return Err(error);
+            }
         }
         let claiming = Claiming { store: self, taken: Cell::new(None) };
         let claimed = self.pool.with(|conn, _| {
@@ -184,7 +187,11 @@ impl PostgresStore {
             claiming.put_back(thread);
             writer.claim(conn, thread, claim, turns, &claiming)
         });
-        let (lease, head) = claimed.inspect_err(|_| claiming.put_back(thread))?;
+        let (lease, head) = claimed.inspect_err(|_| {
+            // The server may have it all the same, and others would wait for this process to end.
+            let lost = claiming.put_back(thread).map(|epoch| Lease::new(thread.clone(), epoch, 0));
+            lock(&self.unreleased).extend(lost);
+        })?;
         self.remember(&lease, head, true);
         if head.is_some() {
             session.tell(thread);
@@ -251,12 +258,14 @@ struct Claiming<'s> {
 }
 
 impl Claiming<'_> {
-    fn put_back(&self, thread: &ThreadId) {
-        let taken = self.taken.take();
+    /// Forgets the claim, and gives the epoch that it had.
+    fn put_back(&self, thread: &ThreadId) -> Option<u64> {
+        let taken = self.taken.take()?;
         let mut leases = lock(&self.store.leases);
-        if taken.is_some() && leases.get(thread).map(|held| held.epoch) == taken {
+        if leases.get(thread).is_some_and(|held| held.epoch == taken) {
             leases.remove(thread);
         }
+        Some(taken)
     }
 }
 
@@ -370,6 +379,13 @@ impl Store for PostgresStore {
         let open = found.into_iter().filter_map(|(_, found)| found.ok());
         let stale = open.filter(|found| self.find_holder(&found.row, found.alive).is_none());
         Ok(stale.map(|found| found.row.name).collect())
+    }
+
+    fn list_hidden(&self) -> Result<Vec<Listed>, StoreError> {
+        self.pool.with(|conn, _| {
+            let found = find_rows(conn, list::WITHOUT_TURNS, &[])?.into_iter();
+            found.filter_map(|(row, parsed)| Some(list_damaged(&row, parsed.err()?))).collect()
+        })
     }
 
     fn vacuum(&self) -> Result<(), StoreError> {

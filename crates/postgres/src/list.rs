@@ -66,6 +66,9 @@ pub(crate) fn find_rows(
 /// The threads whose last turn has no status after all its records.
 pub(crate) const OPEN: &str = select_rows!("WHERE turns > 0 AND NOT noted ORDER BY name");
 
+/// The threads that no list shows: new ones that are claimed, and those that are damaged.
+pub(crate) const WITHOUT_TURNS: &str = select_rows!("WHERE turns <= 0 ORDER BY name");
+
 const ALL: &str = select_rows!("ORDER BY id");
 
 /// Deletes what nothing needs, and lets its space be used again.

@@ -52,6 +52,13 @@ fn list_by_index(conn: &Connection, holders: &Holders, query: &Query) -> Result<
     Ok(listed)
 }
 
+/// Threads whose rows say that they have no turns, and are damaged.
+pub(crate) fn list_hidden(conn: &Connection) -> Result<Vec<Listed>, Fault> {
+    let mut found = BTreeMap::new();
+    scan(conn, "SELECT * FROM thread WHERE turns <= 0 ORDER BY id", parse_kept, &mut found)?;
+    Ok(found.into_values().filter_map(Result::err).map(|listed| *listed).collect())
+}
+
 /// A thread as it is listed.
 pub(crate) fn show(conn: &Connection, row: Row, holders: &Holders) -> Result<Listed, Fault> {
     let running = holders.is_held(&row)?;
