@@ -188,6 +188,19 @@ impl Pool {
     }
 }
 
+impl Drop for Pool {
+    /// Closes the connections on a thread of their own: a connection is closed by a call that waits, which a thread of
+    /// an asynchronous runtime may not make, and there the last owner of a store may end.
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut self.lock().idle);
+        if !idle.is_empty()
+            && let Ok(closing) = std::thread::Builder::new().spawn(move || drop(idle))
+        {
+            let _ = closing.join();
+        }
+    }
+}
+
 /// A connection that goes back when this is dropped, if it is whole: a panic leaves it amid a transaction.
 struct Taken<'p> {
     pool: &'p Pool,

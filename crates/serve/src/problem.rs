@@ -31,6 +31,9 @@ pub(crate) struct Problem {
     /// After how many seconds another try may help.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
+    /// Whether the store could not be read or written for now: what it has is whole.
+    #[serde(skip)]
+    may_pass: bool,
 }
 
 pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
@@ -42,7 +45,12 @@ impl Problem {
         let retry_after = matches!(kind, Kind::Busy).then_some(1);
         let kind = format!("urn:planwright:{word}");
         let detail = hide_address(&detail.into());
-        Problem { kind, title, status: status.as_u16(), detail, hint: None, retry_after }
+        Problem { kind, title, status: status.as_u16(), detail, hint: None, retry_after, may_pass: false }
+    }
+
+    /// Whether the same may succeed once the store can be read and written again.
+    pub fn may_pass(&self) -> bool {
+        self.may_pass
     }
 
     /// The word that its type ends in.
@@ -213,7 +221,8 @@ impl From<StoreError> for Problem {
         };
         let hint = "`planwright threads check` says what is damaged; a copy of the store puts it right";
         let hint = (journal == Some(Damaged)).then(|| hint.to_owned());
-        Problem { hint, ..Problem::new(kind, error.to_string()) }
+        let may_pass = journal == Some(JournalErrorKind::Io);
+        Problem { hint, may_pass, ..Problem::new(kind, error.to_string()) }
     }
 }
 

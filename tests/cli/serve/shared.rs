@@ -152,6 +152,30 @@ fn runs_of_a_killed_service_are_finished_by_the_others() {
 }
 
 #[test]
+fn runs_that_an_outage_of_the_database_stopped_go_on_by_themselves_once_it_is_back() {
+    if !is_here() {
+        return;
+    }
+    let (home, world, told) = (Home::new(), World::new(), Mutex::<HashMap<usize, String>>::default());
+    let server = Cluster::start(&[]);
+    let store = server.database();
+    world.configure(&home);
+    let services: Vec<Service> = (0..2).map(|_| world.service(&home, Some(&store))).collect();
+    let (address, _) = balance(services.iter().map(|service| service.address.clone()));
+    let stopped = std::thread::scope(|scope| {
+        let clients = scope.spawn(|| ask_all(&address, &told));
+        while world.asked.load(Ordering::SeqCst) < RUNS && !clients.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Each client is told by and by that the store is not there.
+        server.stop(true)
+    });
+    assert!(told.lock().unwrap().len() < RUNS, "some were amid their runs");
+    let _server = stopped.start_again();
+    all_end_and_nothing_is_paid_twice(&services[1], &world, &told);
+}
+
+#[test]
 fn rolling_restart_under_load_loses_no_turn_that_was_answered_and_makes_none_twice() {
     if !is_here() {
         return;
