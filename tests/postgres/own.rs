@@ -89,10 +89,7 @@ fn connection_that_is_cut_at_any_message_loses_nothing_and_writes_nothing_twice(
             let through = address.replace(&format!(":{port}/"), &format!(":{way}/"));
             let thread = id(&format!("끊김 {is_passed_on} {place}"));
             let whole = records(&thread, 0, 4);
-            // The first connection of a store is not tried again.
-            let Ok(store) = PostgresStore::open(&Address::parse(&through).unwrap(), Durability::Full) else {
-                continue;
-            };
+            let store = PostgresStore::open(&Address::parse(&through).unwrap(), Durability::Full).unwrap();
             let lease = store.begin(&thread, vec![whole[..2].to_vec()]).unwrap();
             store.append(&lease, 0, 2, whole[2..3].to_vec(), None).unwrap();
             store.append(&lease, 0, 3, whole[3..].to_vec(), Some(&done("답"))).unwrap();
@@ -111,6 +108,26 @@ fn connection_that_is_cut_at_any_message_loses_nothing_and_writes_nothing_twice(
         cut(true);
     });
     is_sound(&at(&address));
+}
+
+#[test]
+fn tables_are_made_through_a_connection_that_is_cut_at_any_message() {
+    let port = cluster().port;
+    let make = |is_passed_on: bool| {
+        for place in 1.. {
+            let (way, passed) = cutting(port, place, is_passed_on);
+            let through = cluster().database().replace(&format!(":{port}/"), &format!(":{way}/"));
+            let made = PostgresStore::make(&Address::parse(&through).unwrap(), Durability::Full);
+            is_sound(&made.unwrap_or_else(|error| panic!("cut at {place}: {error}")));
+            if passed.load(Ordering::SeqCst) < place {
+                return assert!(place > 6, "only {place} messages");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| make(false));
+        make(true);
+    });
 }
 
 #[test]
@@ -287,4 +304,16 @@ fn process_that_hangs_has_lost_its_thread_and_writes_nothing_more() {
     store.release(lease).unwrap();
     assert_eq!(store.records(&thread, 0).unwrap().len(), 3);
     is_sound(&store);
+}
+
+#[test]
+fn store_whose_name_and_version_are_lost_is_said_to_be_that_by_every_command() {
+    let address = cluster().database();
+    at(&address);
+    connect(&address).batch_execute("DELETE FROM planwright.store").unwrap();
+    let place = Address::parse(&address).unwrap();
+    let opened = PostgresStore::open(&place, Durability::Full).map(drop);
+    for error in [opened, PostgresStore::migrate(&place).map(drop)].map(Result::unwrap_err) {
+        assert!(error.to_string().contains("its name and version are lost"), "{error}");
+    }
 }

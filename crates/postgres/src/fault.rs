@@ -83,6 +83,17 @@ impl Fault {
         error.is_closed() || by_system || error.code().is_some_and(|code| ended.contains(code))
     }
 
+    /// Whether a connection that there was has broken off. One that cannot be made at all has not.
+    pub fn is_cut(&self) -> bool {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let Fault::Sql(error) = self else { return false };
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+        let is_cut = |kind| [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&kind);
+        error.is_closed()
+            || cause.is_some_and(|cause| is_cut(cause.kind()))
+            || error.code() == Some(&SqlState::ADMIN_SHUTDOWN)
+    }
+
     /// Whether it is the server's error of this code.
     pub fn has_code(&self, code: &SqlState) -> bool {
         matches!(self, Fault::Sql(error) if error.code() == Some(code))

@@ -339,7 +339,8 @@ impl Store for PostgresStore {
         let done = self.pool.with(|conn, again| self.writer(&session).delete(conn, &lease, again));
         match done {
             Ok(()) => session.tell(lease.thread()),
-            Err(_) => lock(&self.unreleased).push(lease),
+            // What it failed for says more than that it could not be given back either.
+            Err(_) => drop(self.give_back(lease)),
         }
         done
     }

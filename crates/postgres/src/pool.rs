@@ -155,14 +155,15 @@ impl Pool {
         }
     }
 
-    /// Opens the first connection. One that cannot be made is not tried again.
-    pub fn begin<T>(&self, run: impl FnOnce(&mut Conn) -> Result<T, Fault>) -> Result<T, StoreError> {
-        let done = self.take().and_then(|mut taken| {
-            let done = run(taken.conn())?;
-            taken.is_whole = true;
-            Ok(done)
-        });
-        done.map_err(|fault| fault.at(&self.place))
+    /// Opens the first connection, and calls with it. One that cannot be made is not tried again; one that breaks off
+    /// is.
+    pub fn begin<T>(&self, mut run: impl FnMut(&mut Conn) -> Result<T, Fault>) -> Result<T, StoreError> {
+        match self.take() {
+            Ok(first) => first.give_back(),
+            Err(fault) if fault.is_cut() => {}
+            Err(fault) => return Err(fault.at(&self.place)),
+        }
+        self.with(|conn, _| run(conn))
     }
 
     fn take(&self) -> Result<Taken<'_>, Fault> {
@@ -209,6 +210,10 @@ struct Taken<'p> {
 }
 
 impl Taken<'_> {
+    fn give_back(mut self) {
+        self.is_whole = true;
+    }
+
     fn conn(&mut self) -> &mut Conn {
         self.conn.as_mut().expect("only the drop takes it")
     }

@@ -45,11 +45,15 @@ fn check_encoding(conn: &mut Conn) -> Result<(), Fault> {
     }
 }
 
+fn name_is_lost() -> Fault {
+    Fault::new(Damaged, "its name and version are lost")
+}
+
 /// The name of the store. Seals start with it.
 pub(crate) fn find_name(conn: &mut Conn) -> Result<String, Fault> {
     check_encoding(conn)?;
     let row = conn.client.query_opt("SELECT version, name FROM planwright.store", &[])?;
-    let row = row.ok_or_else(|| Fault::new(Damaged, "its name and version are lost"))?;
+    let row = row.ok_or_else(name_is_lost)?;
     let version: i32 = row.get(0);
     if version != VERSION {
         let (kind, advice) = match version < VERSION {
@@ -74,7 +78,7 @@ pub(crate) fn migrate(conn: &mut Conn) -> Result<(u32, u32), Fault> {
         }
         let is_there = conn.client.query_one("SELECT to_regclass('planwright.store') IS NOT NULL", &[])?;
         let found = match is_there.get(0) {
-            true => conn.client.query_one("SELECT version FROM store", &[])?.get(0),
+            true => conn.client.query_opt("SELECT version FROM store", &[])?.ok_or_else(name_is_lost)?.get(0),
             false => 0,
         };
         let missing = usize::try_from(found).ok().and_then(|found| MIGRATIONS.get(found..));
