@@ -103,10 +103,10 @@ impl<'a> Drive<'a> {
     ) -> Result<Event, Option<String>> {
         let environment = &self.agent.environment;
         let Some(human) = &environment.human else { return Err(None) };
-        let mut refused: Option<String> = None;
+        let (calls, mut refused) = (calls(self.compiled, state, effect).len(), None::<String>);
         for _ in 0..MAX_REFUSED {
             let asked = Instant::now();
-            let question = Question { effect, step, text, state, refused: refused.as_deref() };
+            let question = Question { effect, step, text, calls, state, refused: refused.as_deref() };
             let answer = human.ask(&question);
             // The deadline is the run's, not the person's.
             self.deadline.pause(asked.elapsed());

@@ -55,6 +55,9 @@ pub struct Progress {
     pub step: String,
     /// The content: a text, or a JSON value. What took time says so under `duration`, in seconds.
     pub content: Value,
+    /// Why the answer was not accepted when it was checked, beside an answer that is given all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<String>,
     /// When it was seen, in UTC: `2026-11-20T00:30:00.123Z`. Empty before it is [stamped](Progress::stamped).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub time: String,
@@ -69,6 +72,7 @@ impl Progress {
             kind,
             step: step.into(),
             content: content.into(),
+            objection: None,
             time: String::new(),
             agent: String::new(),
         }
@@ -186,7 +190,10 @@ impl Progress {
                 let content = json!({"code": error.code, "message": error.message});
                 Progress::new(ProgressKind::Error, "ended", content)
             }
-            None => Progress::new(ProgressKind::Answer, "answer", state.answer().unwrap_or_default()),
+            None => Progress {
+                objection: state.objection().map(str::to_owned),
+                ..Progress::new(ProgressKind::Answer, "answer", state.answer().unwrap_or_default())
+            },
         }
     }
 }

@@ -11,6 +11,14 @@ use crate::spec::{CompiledSpec, Orchestrate};
 /// Most calls that are asked about together.
 const MAX_CALLS: usize = 20;
 
+impl State {
+    /// The steps of the plan whose calls a person is asked to approve together, in the order of the question.
+    #[doc(hidden)]
+    pub fn asked_calls(&self, compiled: &CompiledSpec) -> Vec<u32> {
+        asked_calls(compiled, self)
+    }
+}
+
 /// The steps whose calls a person is asked to approve, in the order of the question.
 pub(crate) fn asked_calls(compiled: &CompiledSpec, state: &State) -> Vec<u32> {
     match state.phase {

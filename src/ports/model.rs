@@ -251,6 +251,8 @@ pub struct Question<'a> {
     pub step: u32,
     /// The question.
     pub text: &'a str,
+    /// How many calls it asks about; 0 if it asks about anything else.
+    pub calls: usize,
     /// The run so far: plan, results, trace.
     pub state: &'a State,
     /// Why the last answer was refused, if it was.

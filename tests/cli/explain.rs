@@ -6,7 +6,7 @@ use planwright::contract::{StepField, ToolContract, ToolEffect};
 use planwright::driver::Agent;
 use planwright::journal::FileJournal;
 use planwright::machine::Input;
-use planwright::spec::{Role, RoleName, Spec};
+use planwright::spec::{Role, RoleName, Spec, SubAgent};
 use serde_json::json;
 
 use crate::cli_support::{Home, Says, Script};
@@ -87,9 +87,8 @@ fn run_says_what_a_model_wrote_into_a_call_and_what_it_had_read() {
     home.check(&["trace", "run.jsonl"], 0).prints(&["wiki: a model wrote 1 value"]);
 }
 
-#[test]
-fn run_says_which_call_was_not_made_because_a_value_stood_for_none() {
-    let home = Home::new();
+/// An agent that pays an account which it looks for in a text, with its tool and its plan.
+fn pays_what_it_finds() -> (Spec, ToolContract, String) {
     let mut spec = agents::shipped("plan-then-execute").unwrap().with_tools(|tool| tool.name == "wiki");
     spec.policy.plan.fields = vec![StepField::Id, StepField::Refs];
     let pay = ToolContract::text("pay", "Pays.", ToolEffect::Write);
@@ -99,7 +98,36 @@ fn run_says_which_call_was_not_made_because_a_value_stood_for_none() {
         {"id": "b", "tool": "pay", "input": {"$from": "a", "extract": "iban"}},
         {"tool": "final_answer", "input": "what was found"},
     ]);
-    let planned = json!({"goal": "pay it", "steps": steps}).to_string();
+    (spec, pay, json!({"goal": "pay it", "steps": steps}).to_string())
+}
+
+#[test]
+fn run_says_which_call_an_agent_within_it_did_not_make() {
+    let home = Home::new();
+    let (inner, pay, planned) = pays_what_it_finds();
+    let mut outer = agents::shipped("plan-then-execute").unwrap().with_tools(|_| false);
+    let (name, description, spec) = ("clerk".to_owned(), "Pays.".to_owned(), Some(Box::new(inner)));
+    outer.agents.push(SubAgent { name, description, role: None, spec });
+    let steps =
+        json!([{"tool": "clerk", "input": "pay it"}, {"tool": "final_answer", "input": "what was done"}]);
+    let ordered = json!({"goal": "have it paid", "steps": steps}).to_string();
+    let not_paid = r#"{"final": "Not paid."}"#;
+    let wiki = Says(agents::tool("wiki").unwrap(), Ok("No account.".to_owned()));
+    let agent = Agent::builder(outer).model(Script::of(&[&*ordered, &*planned, not_paid, not_paid]));
+    let agent = agent.tool(wiki).tool(Says(pay, Ok("paid".into()))).build().unwrap();
+    let mut journal = FileJournal::create(home.path("run.jsonl")).unwrap();
+    agent.job(Input::question("Pay.")).journal(&mut journal).run().unwrap();
+    let explained = home.check(&["explain", "run.jsonl", "--json"], 0).json();
+    let refused = explained["refused"].as_array().unwrap();
+    assert_eq!(refused.len(), 1, "{explained:#}");
+    let of = |field: &str| refused[0][field].as_str().unwrap();
+    assert_eq!([of("within"), of("step"), of("tool"), of("code")], ["clerk", "b", "pay", "ambiguous"]);
+}
+
+#[test]
+fn run_says_which_call_was_not_made_because_a_value_stood_for_none() {
+    let home = Home::new();
+    let (spec, pay, planned) = pays_what_it_finds();
     let wiki = Says(agents::tool("wiki").unwrap(), Ok("No account.".to_owned()));
     let agent = Agent::builder(spec).model(Script::of(&[&*planned, r#"{"final": "Not paid."}"#]));
     let agent = agent.tool(wiki).tool(Says(pay, Ok("paid".into()))).build().unwrap();

@@ -148,6 +148,9 @@ fn answer_that_was_not_accepted_is_printed_and_ends_the_program_with_1() {
     assert_eq!((&object["answer"], &object["objection"]), (&ANSWER.into(), &"예시가 없다".into()));
     assert_eq!((&object["phase"], &object["error"]), (&"DONE".into(), &Value::Null));
     assert!(object["result"].as_str().unwrap().ends_with("예시가 없다)"), "{object}");
+    let said = replays(&home, &["--events"], 1);
+    let last: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["content"], &last["objection"]), (&ANSWER.into(), &"예시가 없다".into()), "{last}");
 }
 
 #[test]

@@ -2,13 +2,15 @@
 //!
 //! **Invariant:** all of it is worked out of the records by the machine's own rules. No run says it of itself.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use planwright::contract::{LabelledPart, ToolEffect};
 use planwright::journal::{JournalError, Record, RunStatus, fold};
 use planwright::machine::{
-    EffectId, Event, GrantedBy, State, ToolOutcome, TraceLine, awaited, local, start, transition,
+    EffectId, Event, GrantedBy, State, StepRecord, ToolOutcome, TraceLine, awaited, local, start, transition,
 };
 use planwright::prompt::{Request, RequestBody};
 use planwright::spec::{CompiledSpec, Containment, RoleName};
@@ -70,6 +72,17 @@ pub struct Refused {
     pub why: &'static str,
 }
 
+/// A call that a person said no to, or of which a value could not be told.
+fn refused_call(within: String, record: StepRecord<'_>) -> Option<Refused> {
+    let (code, why) = match record.failure {
+        Some(code @ "rejected") => (code, "not called: a person said no"),
+        Some(code @ "ambiguous") => (code, "not called: a value of it stood for none, or for several"),
+        _ => return None,
+    };
+    let (step, tool) = (record.step.name(record.step_index), record.step.tool.clone());
+    Some(Refused { within, step, tool, code: code.to_owned(), why })
+}
+
 impl Explanation {
     /// Explains a run out of its records.
     ///
@@ -91,6 +104,7 @@ impl Explanation {
             effects: Vec::new(),
             refused: Vec::new(),
         };
+        let mut noted = BTreeSet::new();
         for (number, record) in (0..).zip(records) {
             match record {
                 Record::Requested { effect, .. } => found.ask(compiled, &state, *effect),
@@ -100,6 +114,7 @@ impl Explanation {
                         .map_err(|refused| JournalError::at(number, refused.to_string()))?
                         .state;
                     found.answer(event);
+                    found.leave_out_nested("", &state, &mut noted);
                     if !was_tainted && state.is_tainted() {
                         found.untrusted_since = event.effect();
                     }
@@ -187,16 +202,25 @@ impl Explanation {
 
     /// Collects the calls that a person said no to, and those of which a value could not be told.
     fn leave_out(&mut self, compiled: &CompiledSpec, state: &State) {
-        for record in state.steps().filter(|record| compiled.tool(&record.step.tool).is_some()) {
-            let (code, why) = match record.failure {
-                Some(code @ "rejected") => (code, "not called: a person said no"),
-                Some(code @ "ambiguous") => {
-                    (code, "not called: a value of it stood for none, or for several")
+        let calls = state.steps().filter(|record| compiled.tool(&record.step.tool).is_some());
+        self.refused.extend(calls.filter_map(|record| refused_call(String::new(), record)));
+    }
+
+    /// Collects those of the runs that are nested in a run now; what they did is forgotten when they end.
+    fn leave_out_nested(&mut self, within: &str, state: &State, noted: &mut BTreeSet<String>) {
+        for (step, run) in state.nested_runs() {
+            let Some(at) = state.current_steps().nth(step as usize) else { continue };
+            let agent = [within, &at.step.tool].into_iter().filter(|name| !name.is_empty());
+            let agent = agent.collect::<Vec<_>>().join("/");
+            for record in run.steps().filter(|record| !record.step.is_hitl()) {
+                let place = format!("{agent} {} {step} {} {}", at.draft, record.plan, record.step_index);
+                if let Some(refused) = refused_call(agent.clone(), record)
+                    && noted.insert(place)
+                {
+                    self.refused.push(refused);
                 }
-                _ => continue,
-            };
-            let (step, tool) = (record.step.name(record.step_index), record.step.tool.clone());
-            self.refused.push(Refused { within: String::new(), step, tool, code: code.to_owned(), why });
+            }
+            self.leave_out_nested(&agent, run, noted);
         }
     }
 

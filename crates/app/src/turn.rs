@@ -190,6 +190,11 @@ impl ShownTurn {
                 shown.objection = state.objection().map(str::to_owned);
                 (shown.plan, shown.result, shown.tainted) =
                     (plan_json(state), result_text(state), state.is_tainted());
+                for step in state.asked_calls(&folded.compiled) {
+                    if let Some(asked) = shown.plan.get_mut(step as usize) {
+                        asked["status"] = json!("waiting_human");
+                    }
+                }
                 (shown.current_step, shown.is_waiting_human) =
                     (state.plan().current_step, state.waits_for_person());
                 shown.open = Pending::of(&folded, RunLocation::in_thread(stored)).filter(|_| !running);

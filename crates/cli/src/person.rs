@@ -37,7 +37,7 @@ impl Human for Person {
         show_question(&results, question.text, question.refused, self.style);
         for _ in 0..MOST_UNREAD {
             // If stdin cannot be read the run waits, and its journal can be resumed.
-            let line = read_line(&prompt_for(question.effect.kind)).ok().flatten()?;
+            let line = read_line(&prompt_for(question.effect.kind, question.calls)).ok().flatten()?;
             match parse_answer(&line, question.effect.kind) {
                 _ if line.is_empty() => {}
                 Ok(answer) => return Some(answer),
@@ -80,20 +80,19 @@ fn show_refusal(problem: &str, style: Style) {
     out::complain(&style.paint(Look::Warn, &format!("  refused  {}", text::line(problem))));
 }
 
-fn prompt_for(asked: EffectKind) -> String {
+fn prompt_for(asked: EffectKind, calls: usize) -> String {
     let choices = match asked {
         EffectKind::ApprovePlan { .. } => "yes, reject: REASON or edit: STEPS",
-        EffectKind::ApproveCall { .. } => {
-            "yes, yes: 1,3 of several, reject: REASON, edit: INPUT, or the answer itself"
-        }
+        EffectKind::ApproveCall { .. } if calls > 1 => "yes, yes: 1,3 for some of them, or reject: REASON",
+        EffectKind::ApproveCall { .. } => "yes, reject: REASON, edit: INPUT, or the answer itself",
         EffectKind::Pick { .. } => "one of the values; reject: REASON says no",
         _ => "reject: REASON says no",
     };
     format!("answer ({choices})> ")
 }
 
-pub fn read_answer(asked: EffectKind) -> Result<Option<HumanAnswer>> {
-    let line = read_line(&prompt_for(asked))?.filter(|line| !line.is_empty());
+pub fn read_answer(asked: EffectKind, calls: usize) -> Result<Option<HumanAnswer>> {
+    let line = read_line(&prompt_for(asked, calls))?.filter(|line| !line.is_empty());
     line.map(|line| parse_answer(&line, asked).map_err(Error::unusable)).transpose()
 }
 

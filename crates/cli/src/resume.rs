@@ -90,7 +90,10 @@ impl<'a> InThread<'a> {
                     None => {
                         show_question(&pending.results, &pending.text(), None, self.session.style);
                         let silent = || Error::new(Class::Waiting, "nothing was said, and the run waits on");
-                        (read_answer(pending.effect.kind)?.ok_or_else(silent)?, pending.token)
+                        (
+                            read_answer(pending.effect.kind, pending.calls.len())?.ok_or_else(silent)?,
+                            pending.token,
+                        )
                     }
                 }
             }

@@ -164,7 +164,7 @@ fn ask_in_thread(session: &Session<'_>, mut talk: Conversation, input: Input) ->
 fn catch_up(talk: &Conversation, session: &Session<'_>) -> Result<Option<Result<Run, Stopped>>> {
     if let Some(waiting) = talk.waiting() {
         show_question(&waiting.results, &waiting.text(), None, session.style);
-        let Some(answer) = read_answer(waiting.effect.kind)? else { return Ok(None) };
+        let Some(answer) = read_answer(waiting.effect.kind, waiting.calls.len())? else { return Ok(None) };
         let answered = talk.go_on(session, |handle, agent| handle.token(waiting.token).answer(agent, answer));
         return answered.map(Some);
     }

@@ -67,6 +67,12 @@ impl State {
         self.task.progress.iter().flat_map(records)
     }
 
+    /// The runs of the agents that are at steps of the plan now, with the step of each.
+    #[doc(hidden)]
+    pub fn nested_runs(&self) -> impl Iterator<Item = (u32, &State)> {
+        self.task.nested.iter().map(|(step, run)| (*step, run))
+    }
+
     /// The run that an effect belongs to: this one, or one that is nested in its steps now.
     #[doc(hidden)]
     pub fn run_of(&self, effect: EffectId) -> Option<&State> {

@@ -48,6 +48,9 @@ fn several_calls_are_shown_with_their_inputs_and_allowed_by_position() {
     let open = service.get("/threads/t", 200)["turns"][0]["open"].clone();
     let calls = json!([{"tool": "calc", "input": "12/4+9"}, {"tool": "calc", "input": "7*5"}]);
     assert_eq!(open["calls"], calls, "{open}");
+    let asked = service.get("/plan/t", 200)["plan"].clone();
+    let statuses: Vec<&Value> = (0..2).map(|at| &asked[at]["status"]).collect();
+    assert_eq!(statuses, ["waiting_human"; 2], "{asked}");
     let said = |calls: Value| json!({"thread_id": "t", "approve_calls": calls, "token": open["token"]});
     let expected = "$.approve_calls: expected positions of calls, from 1, or objects";
     service.refuses(("POST", "/hitl/resume", &said(json!(["a"]))), 422, "wrong-input", expected);
