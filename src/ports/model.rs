@@ -184,6 +184,9 @@ pub enum Cause {
     /// The server does not accept the key, or there is none (401, 403).
     #[error("authentication")]
     Authentication,
+    /// A proxy on the way does not accept the name and password, or there are none (407).
+    #[error("proxy")]
+    Proxy,
     /// The quota or the credit is used up; waiting does not help (402, `insufficient_quota`).
     #[error("quota")]
     Quota,

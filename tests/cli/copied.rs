@@ -3,8 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use planwright::journal::{Claim, Durability, Listed, Query, Record, Store};
-use planwright_app::StoreAddress;
+use planwright::journal::{
+    Claim, Durability, JournalError, JournalErrorKind, Lease, Listed, MemoryStore, Query, Record, RunStatus,
+    Store, StoreError, ThreadId,
+};
+use planwright_app::{StoreAddress, copy_threads};
 use serde_json::{Value, json};
 
 use crate::cli_support::Home;
@@ -239,4 +242,72 @@ fn store_that_looks_like_an_address_and_is_none_is_refused_without_repeating_it(
         let told = home.check(&["threads", "list", "--config", config.to_str().unwrap()], 2);
         told.complains(&["two kinds of store", "expected `path`"]);
     }
+}
+
+/// A store whose disk fails at one of its threads, or at all of it.
+#[derive(Debug)]
+struct Failing<'s> {
+    store: &'s dyn Store,
+    thread: &'static str,
+    is_gone: bool,
+}
+
+impl Failing<'_> {
+    fn io<T>() -> Result<T, StoreError> {
+        Err(JournalError::new(JournalErrorKind::Io, "the store", "the disk does not answer").into())
+    }
+}
+
+impl Store for Failing<'_> {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> Result<Lease, StoreError> {
+        self.store.claim(thread, claim)
+    }
+    fn release(&self, lease: Lease) -> Result<(), StoreError> {
+        self.store.release(lease)
+    }
+    fn append(
+        &self,
+        lease: &Lease,
+        turn: u32,
+        index: u64,
+        records: Vec<Record>,
+        status: Option<&RunStatus>,
+    ) -> Result<(), StoreError> {
+        self.store.append(lease, turn, index, records, status)
+    }
+    fn turns(&self, thread: &ThreadId) -> Result<u32, StoreError> {
+        self.store.turns(thread)
+    }
+    fn records(&self, thread: &ThreadId, turn: u32) -> Result<Vec<Record>, StoreError> {
+        if thread.as_str() == self.thread { Failing::io() } else { self.store.records(thread, turn) }
+    }
+    fn list(&self, query: &Query) -> Result<Vec<Listed>, StoreError> {
+        // A copy asks for more at once.
+        if self.is_gone && query.limit == 1 { Failing::io() } else { self.store.list(query) }
+    }
+    fn list_stale(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.store.list_stale()
+    }
+    fn delete(&self, lease: Lease) -> Result<(), StoreError> {
+        self.store.delete(lease)
+    }
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.store.check()
+    }
+}
+
+#[test]
+fn thread_at_which_alone_the_disk_fails_is_named_and_a_store_that_is_gone_ends_the_copy() {
+    let home = Home::new();
+    full(&home, 1);
+    let source = store(&home);
+    let copy = |is_gone: bool| {
+        let from = Failing { store: &source, thread: "waits", is_gone };
+        copy_threads(&from, &MemoryStore::default(), |_| {})
+    };
+    let report = copy(false).unwrap();
+    assert_eq!((report.copied, report.uncopied.len()), (4, 1), "{report:?}");
+    let left = &report.uncopied[0];
+    assert!(left.thread.as_str() == "waits" && left.problem.contains("does not answer"), "{left:?}");
+    assert!(copy(true).unwrap_err().to_string().contains("does not answer"));
 }

@@ -119,11 +119,11 @@ fn server_that_cannot_be_reached_as_it_is_set_up_is_said_at_once() {
     let place = format!("the proxy 127.0.0.1:{}", proxy.port());
     let behind = |address: String| check(home.program().env("HTTP_PROXY", address).args(args), "", 3);
     let hint = "hint: check the name and password of the proxy in HTTPS_PROXY";
-    behind(proxy.origin()).complains(&[&place, "authentication", "407", hint]);
+    behind(proxy.origin()).complains(&[&place, "proxy", "407", hint]);
     assert_eq!(proxy.count(), 1);
     let args = ["run", "--base-url", "https://model.example/v1", "--model", "m", SUM];
     let said = check(home.program().env("HTTPS_PROXY", proxy.origin()).args(args), "", 3);
-    said.complains(&[&place, "authentication", "407", hint]);
+    said.complains(&[&place, "proxy", "407", hint]);
     let port = DeadPort::new();
     let place = format!("the proxy 127.0.0.1:{}", port.number());
     let said = behind(format!("http://127.0.0.1:{}", port.number()));

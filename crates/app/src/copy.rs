@@ -80,6 +80,11 @@ fn copy_listed(
         Err(StoreError::NoThread { .. }) if report.leave_damaged(listed) => return Ok(()),
         // It was deleted since it was listed.
         Err(StoreError::NoThread { .. }) => return Ok(()),
+        // The disk may fail at this thread alone.
+        Err(error) if is_io(&error) && from.list(&Query { limit: 1, ..Query::default() }).is_ok() => {
+            report.name_uncopied(&listed.thread, error.to_string(), false);
+            return Ok(());
+        }
         Err(error) => return report.leave(listed, error),
     };
     if listed.running {
@@ -100,22 +105,27 @@ impl CopyReport {
     /// Names a thread that is listed as damaged, and says whether it is.
     fn leave_damaged(&mut self, listed: &Listed) -> bool {
         let RunStatus::Damaged { problem } = &listed.status else { return false };
-        let (thread, problem) = (listed.thread.clone(), problem.clone());
-        self.uncopied.push(UncopiedThread { thread, problem, is_held: false });
+        self.name_uncopied(&listed.thread, problem.clone(), false);
         true
     }
 
     /// Names a thread that is left, unless nothing more can be copied.
     fn leave(&mut self, listed: &Listed, error: StoreError) -> Result<(), StoreError> {
-        let is_held = match &error {
-            StoreError::Journal(fault) if fault.kind() == JournalErrorKind::Io => return Err(error),
-            StoreError::AlreadyRunning { .. } => true,
-            _ => false,
-        };
-        let (thread, problem) = (listed.thread.clone(), error.to_string());
-        self.uncopied.push(UncopiedThread { thread, problem, is_held });
+        if is_io(&error) {
+            return Err(error);
+        }
+        let is_held = matches!(error, StoreError::AlreadyRunning { .. });
+        self.name_uncopied(&listed.thread, error.to_string(), is_held);
         Ok(())
     }
+
+    fn name_uncopied(&mut self, thread: &ThreadId, problem: String, is_held: bool) {
+        self.uncopied.push(UncopiedThread { thread: thread.clone(), problem, is_held });
+    }
+}
+
+fn is_io(error: &StoreError) -> bool {
+    matches!(error, StoreError::Journal(fault) if fault.kind() == JournalErrorKind::Io)
 }
 
 fn held(thread: &ThreadId) -> StoreError {

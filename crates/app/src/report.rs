@@ -294,7 +294,7 @@ impl RunInfo<'_> {
             "with --thread NAME or --journal FILE the run could have been resumed".to_owned()
         });
         let advice = match interrupted.cause.cause {
-            Cause::Authentication if is_of_proxy(&interrupted.cause.message) => {
+            Cause::Proxy => {
                 "check the name and password of the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; "
                     .to_owned()
             }
@@ -318,12 +318,6 @@ impl RunInfo<'_> {
         };
         Error::new(class, one_line(&interrupted.to_string())).hint(format!("{advice}{hint}"))
     }
-}
-
-/// Whether a proxy wants to know who asks: a status 407, which is told apart from a number in an address or in
-/// a server's words.
-fn is_of_proxy(message: &str) -> bool {
-    ["(status 407", "responded 407"].iter().any(|said| message.contains(said))
 }
 
 /// The run that ended or waits, if the result is one.

@@ -123,7 +123,7 @@ impl AttemptError {
             },
             Error::HostNotFound => (Cause::Connection, true, Stage::NotSent),
             Error::ConnectProxyFailed(reason) if reason.contains("407") => {
-                (Cause::Authentication, false, Stage::NotSent)
+                (Cause::Proxy, false, Stage::NotSent)
             }
             Error::ConnectProxyFailed(_) => (Cause::Connection, true, Stage::NotSent),
             Error::ConnectionFailed => (Cause::Connection, true, Stage::Sent),
@@ -265,7 +265,8 @@ impl ServerError {
 impl From<ServerError> for AttemptError {
     fn from(error: ServerError) -> Self {
         let (cause, transient) = match error.meaning() {
-            401 | 403 | 407 => (Cause::Authentication, false),
+            401 | 403 => (Cause::Authentication, false),
+            407 => (Cause::Proxy, false),
             402 => (Cause::Quota, false),
             404 | 405 | 410 => (Cause::NotFound, false),
             408 => (Cause::Timeout, true),
