@@ -21,7 +21,7 @@ use crate::pool::read;
 use crate::problem::{Kind, Problem, Result};
 use crate::service::Shared;
 use planwright::driver::Progress;
-use planwright::journal::ThreadId;
+use planwright::journal::{StoreError, ThreadId};
 use planwright_app::shapes::{EventId, StreamEvent, ThreadName};
 
 /// After how long a client that lost the connection asks again.
@@ -169,7 +169,7 @@ pub(crate) async fn stream_events(
     let asked = seen.map(parse).transpose()?.or(from);
     let watching = service.live.watch(&thread, None);
     let (known, is_running) = (service.clone(), watching.is_running());
-    let (stored, from, is_over) = read(move || {
+    let (stored, from, created, is_over) = read(move || {
         let stored = known.thread(thread);
         let turns = match known.turns_of(&stored) {
             // One that stands in line is not there yet.
@@ -182,14 +182,17 @@ pub(crate) async fn stream_events(
             return Err(Problem::new(Kind::NoTurn, problem));
         }
         let news = known.news(&stored, from, None)?;
-        Ok((stored, from, !is_running && !news.running && news.events.is_empty()))
+        if turns > 0 && news.created.is_none() {
+            return Err(StoreError::NoThread { thread: stored.thread.clone() }.into());
+        }
+        Ok((stored, from, news.created, !is_running && !news.running && news.events.is_empty()))
     })
     .await?;
     // A client of the browser asks again after every end, until it is told that there is nothing more.
     if is_over && has_seen_end && !parameters.follow {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let how = Follow { from, only: None, stays: parameters.follow, patience: service.patience };
+    let how = Follow { from, only: None, stays: parameters.follow, patience: service.patience, created };
     let named = stored.thread.clone();
     let items = follow(&service, stored, watching, how);
     Ok(match seen {

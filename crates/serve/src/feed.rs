@@ -91,6 +91,8 @@ pub(crate) struct Follow {
     pub stays: bool,
     /// How long a reader may take for what there is.
     pub patience: Duration,
+    /// When the thread began, if it is there: another may come under its name.
+    pub created: Option<u64>,
 }
 
 /// What is on record behind a place.
@@ -99,7 +101,7 @@ pub(crate) struct News {
     /// Whether some process goes on with the thread.
     pub running: bool,
     /// When the thread began, if it is there.
-    created: Option<u64>,
+    pub created: Option<u64>,
 }
 
 impl Service {
@@ -171,7 +173,8 @@ pub(crate) async fn perform_followed(
         (turn, _) => {
             let turn = turn.unwrap_or(1);
             let from = here.filter(|here| here.turn == turn).unwrap_or(Position::before(turn));
-            let how = Follow { from, only: Some(turn), stays: false, patience: service.patience };
+            let how =
+                Follow { from, only: Some(turn), stays: false, patience: service.patience, created: None };
             Ok((from, follow(service, stored, watching, how)))
         }
     }
@@ -187,7 +190,7 @@ pub(crate) fn follow(
     // The last place is for the reason of a cut.
     let (sender, receiver) = mpsc::channel(ROOM + 1);
     let reserved = sender.clone().try_reserve_owned().ok();
-    let feed = Feed { service: Arc::clone(service), stored: Arc::new(stored), sender, how, created: None };
+    let feed = Feed { service: Arc::clone(service), stored: Arc::new(stored), sender, how };
     tokio::spawn(async move {
         if let Err(cut) = feed.tell(watching).await
             && let (Some(problem), Some(reserved)) = (cut, reserved)
@@ -203,8 +206,6 @@ struct Feed {
     stored: Arc<StoredThread>,
     sender: mpsc::Sender<Item>,
     how: Follow,
-    /// When the thread began that is followed: another may come under its name.
-    created: Option<u64>,
 }
 
 /// Why a stream ends before its end: nothing, if the reader went away.
@@ -283,10 +284,10 @@ impl Feed {
         let (service, stored) = (Arc::clone(&self.service), Arc::clone(&self.stored));
         let Follow { from, only, .. } = self.how;
         let news = read(move || service.news(&stored, from, only)).await.map_err(Some)?;
-        if self.created.is_some() && self.created != news.created {
+        if self.how.created.is_some() && self.how.created != news.created {
             return Err(Some(Problem::new(Kind::NoThread, "the thread was deleted")));
         }
-        self.created = news.created;
+        self.how.created = news.created;
         for (position, progress) in news.events {
             self.send(Item::Event(position, progress)).await?;
             self.how.from = position;

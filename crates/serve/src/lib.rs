@@ -36,6 +36,7 @@ mod problem;
 mod reply;
 mod service;
 mod shared;
+mod stopped;
 mod threads;
 mod turns;
 mod watch;
@@ -168,7 +169,9 @@ fn begin(options: &Options, setup: Setup, announce: &dyn Announce) -> Result<(Sh
         announce.note(note);
     });
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    Ok((service, runtime.map_err(|error| Error::caused("the service cannot begin", error))?))
+    let runtime = runtime.map_err(|error| Error::caused("the service cannot begin", error))?;
+    runtime.spawn(stopped::go_on_with_stopped(Arc::clone(&service)));
+    Ok((service, runtime))
 }
 
 fn router(service: &Shared, options: &Options, guard: &Arc<Guard>) -> Router {
@@ -244,7 +247,7 @@ async fn lives() -> Json<HealthReply> {
 /// Whether the store can be written, the keys can be read, and the model is configured.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = HealthReply), Readiness))]
 async fn is_ready(State(service): State<Shared>) -> problem::Result<Json<HealthReply>> {
-    read(move || service.check_ready().map(|()| Json(HealthReply { status: "ok" }))).await
+    read(move || service.check_store().map(|()| Json(HealthReply { status: "ok" }))).await
 }
 
 async fn no_such_path() -> impl IntoResponse {

@@ -11,6 +11,7 @@ use crate::options::{Options, Setup};
 use crate::pool::Pool;
 use crate::problem::{Kind, Problem, Result};
 use crate::reply::Told;
+use crate::stopped::StoppedThreads;
 use crate::watch::{Watch, Watched};
 use planwright::agents;
 use planwright::contract::excerpt;
@@ -26,10 +27,6 @@ use planwright_otel::Telemetry;
 
 pub(crate) type Shared = Arc<Service>;
 
-/// How soon a run that the store stopped is gone on with, and how far apart later tries are at most.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
 pub(crate) struct Service {
     pub pool: Arc<Pool>,
     pub live: Live,
@@ -43,8 +40,8 @@ pub(crate) struct Service {
     pub keys: Vec<Secret>,
     /// Whether every answer must name what it answers.
     pub wants_tokens: bool,
-    /// Whether runs that stopped before their end are gone on with.
-    resumes: bool,
+    /// What the store stopped, if that is to be gone on with.
+    pub stopped: Option<StoppedThreads>,
     max_question_bytes: usize,
     agents: Mutex<HashMap<String, Arc<PreparedAgent>>>,
     /// When the store was last written to for that alone.
@@ -108,7 +105,7 @@ impl Service {
             default_agent,
             keys,
             wants_tokens: options.require_tokens,
-            resumes: options.resume,
+            stopped: options.resume.then(StoppedThreads::default),
             max_question_bytes: options.max_question_bytes,
             agents,
             written: Mutex::default(),
@@ -193,17 +190,17 @@ impl Service {
         thread: ThreadId,
         work: Work<T>,
     ) -> impl Future<Output = Result<T>> + Send + use<T> {
-        let (pool, work) = (Arc::clone(&self.pool), self.work(running, thread, work, self.resumes));
+        let (pool, work) = (Arc::clone(&self.pool), self.work(running, thread, work));
         async move { pool.run(work).await? }
     }
 
-    /// A run of a thread, for the pool. One that the store stopped is gone on with later, if asked for.
+    /// A run of a thread, for the pool. One that the store stopped is gone on with later, if that is asked for: nobody
+    /// else would while this process lives.
     fn work<T: Told + 'static>(
         self: &Arc<Self>,
         running: Running,
         thread: ThreadId,
         work: Work<T>,
-        goes_on: bool,
     ) -> impl FnOnce(CancelToken) -> Result<T> + Send + 'static + use<T> {
         let (service, request, parent) = (Arc::clone(self), request_id(), request_span());
         move |cancel| {
@@ -211,12 +208,14 @@ impl Service {
             let watched = Watched::new(&service.watch, &running, &stored, (request, parent));
             let done = work(&service, &stored, &Under { watched: &watched, cancel });
             let done = done.map_err(|problem| problem.of_thread(&stored.thread));
-            let has_begun = watched.turn() > 0;
+            let may_have_begun = watched.is_of_an_agent();
             watched.end(&done);
             if let Err(problem) = &done {
                 running.stopped(problem);
-                if goes_on && has_begun && problem.may_pass() {
-                    service.go_on_later(stored.thread.clone());
+                if let Some(stopped) =
+                    service.stopped.as_ref().filter(|_| may_have_begun && problem.may_pass())
+                {
+                    stopped.add(stored.thread.clone());
                 }
             }
             done
@@ -243,40 +242,16 @@ impl Service {
         self.turn(stored, under.turn())
     }
 
-    /// Goes on with a thread that stopped before its end, once there is a place for it, and again for as long as the
-    /// store fails. What does not go on is as it was, and says so where it is shown.
+    /// Goes on with a thread that stopped before its end, once there is a place for it. What does not go on is as it was,
+    /// and says so where it is shown.
     pub fn go_on_in_turn(self: &Arc<Self>, thread: ThreadId) -> impl Future<Output = ()> + Send + use<> {
-        let (service, mut running) = (Arc::clone(self), self.live.run(&thread));
-        async move {
-            let mut pause = FIRST_PAUSE;
-            loop {
-                let go: Work<ShownTurn> = Box::new(|service, stored, under| {
-                    service.go_on(stored, under, |handle, agent| handle.resume(agent))
-                });
-                let work = service.work(running, thread.clone(), go, false);
-                match service.pool.run_in_turn(work).await.flatten() {
-                    Err(problem) if problem.may_pass() && service.waits(pause).await => {}
-                    _ => return,
-                }
-                pause = (pause * 2).min(LONGEST_PAUSE);
-                running = service.live.run(&thread);
-            }
-        }
-    }
-
-    /// Goes on with a run that the store stopped, once that is there again: nobody else would while this process lives.
-    fn go_on_later(self: &Arc<Self>, thread: ThreadId) {
-        let service = Arc::clone(self);
-        tokio::spawn(async move {
-            if service.waits(FIRST_PAUSE).await {
-                service.go_on_in_turn(thread).await;
-            }
+        let running = self.live.run(&thread);
+        let go: Work<ShownTurn> = Box::new(|service, stored, under| {
+            service.go_on(stored, under, |handle, agent| handle.resume(agent))
         });
-    }
-
-    /// Waits, and says whether the service goes on by then.
-    async fn waits(&self, pause: Duration) -> bool {
-        tokio::time::timeout(pause, self.live.stopped()).await.is_err()
+        let work = self.work(running, thread, go);
+        let pool = Arc::clone(&self.pool);
+        async move { drop(pool.run_in_turn(work).await) }
     }
 
     /// How many turns a thread has, and whether a process goes on with the last.
@@ -319,9 +294,8 @@ impl Service {
         }
     }
 
-    /// Checks that the store is there, and writes to it once a second at most: anybody may ask. Without a model the
-    /// service does not begin.
-    pub fn check_ready(&self) -> Result<()> {
+    /// Checks that the store is there, and writes to it once a second at most: anybody may ask.
+    pub fn check_store(&self) -> Result<()> {
         let place = format!("{}: ", self.setup.place.address);
         let not_ready = |why: String| {
             let why = why.strip_prefix(&place).unwrap_or(&why);

@@ -144,6 +144,11 @@ impl<'a> Watched<'a> {
         self.turn.get()
     }
 
+    /// Whether a run of an agent was tried: something of it may be on record.
+    pub fn is_of_an_agent(&self) -> bool {
+        self.agent.get().is_some()
+    }
+
     /// Finds the turn while nobody else can have the thread.
     fn find_turn(&self) {
         if self.turn.get() == 0 {
