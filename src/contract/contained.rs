@@ -7,7 +7,7 @@ use super::trust::{
     ArgumentRole, FieldType, Label, OutputField, OutputFormat, Trust, exact, inside, nearest, overlaps,
     segments,
 };
-use super::{ContractError, ToolContract};
+use super::{ContractError, ToolContract, ToolEffect};
 
 impl ToolContract {
     /// What an argument of a write decides: the place of a value in the input, as a JSON pointer. A value that holds
@@ -59,6 +59,12 @@ impl ToolContract {
         let Some(data) = data.filter(|_| !self.fields.is_empty()) else { return true };
         let is_whole = self.parse_data(text).as_ref() == Some(data);
         !is_whole || !self.is_covered(data, &mut String::new())
+    }
+
+    /// Whether reading why a call failed taints a run: anyone may have a part in what is said of the world. What a pure
+    /// tool says follows from its input.
+    pub fn failure_taints(&self) -> bool {
+        self.trust == Trust::Untrusted || self.effect != ToolEffect::Pure
     }
 
     fn is_covered(&self, value: &Value, place: &mut String) -> bool {
@@ -193,9 +199,42 @@ fn is_known(root: &Value, pointer: &str) -> bool {
 }
 
 /// Names of arguments that hold an address.
-const ADDRESSES: [&str; 6] = ["url", "urls", "uri", "uris", "href", "link"];
+const ADDRESSES: [&str; 20] = [
+    "url", "urls", "uri", "uris", "href", "link", "links", "host", "hosts", "hostname", "domain", "domains",
+    "endpoint", "website", "webhook", "callback", "origin", "server", "proxy", "ip",
+];
+/// Formats of addresses.
+const FORMATS: [&str; 10] = [
+    "uri",
+    "url",
+    "iri",
+    "uri-reference",
+    "iri-reference",
+    "uri-template",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+];
 
-/// Where an input holds addresses, by their `format` and by their names: JSON pointers.
+/// The words of a name: `imageUrl`, `image_url` and `ImageURL` have two.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = '_';
+    for c in name.chars() {
+        if (c.is_uppercase() && before.is_lowercase()) || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            words.last_mut().expect("there is one").extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words
+}
+
+/// Where an input holds addresses, by their `format` or `pattern` and by their names, and where it may hold anything:
+/// JSON pointers.
 pub(crate) fn find_addresses(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     collect_addresses(schema, schema, "", 0, &mut found);
@@ -207,7 +246,10 @@ fn collect_addresses(root: &Value, schema: &Value, place: &str, depth: u32, foun
     if depth > 8 {
         return;
     }
-    if matches!(schema.get("format").and_then(Value::as_str), Some("uri" | "url" | "iri" | "uri-reference")) {
+    let word = |key: &str| schema.get(key).and_then(Value::as_str);
+    if word("format").is_some_and(|format| FORMATS.contains(&format))
+        || word("pattern").is_some_and(|pattern| pattern.contains("http"))
+    {
         found.push(place.to_owned());
         return;
     }
@@ -217,14 +259,16 @@ fn collect_addresses(root: &Value, schema: &Value, place: &str, depth: u32, foun
     for choice in ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema.get(key)?.as_array()).flatten() {
         collect_addresses(root, choice, place, depth + 1, found);
     }
-    if let Some(items) = schema.get("items") {
-        collect_addresses(root, items, &format!("{place}/*"), depth + 1, found);
+    let named =
+        schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(|all| all.values());
+    let listed = schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
+    let others = [schema.get("items"), schema.get("additionalProperties")].into_iter().flatten();
+    for inner in others.chain(listed).chain(named).filter(|inner| inner.is_object()) {
+        collect_addresses(root, inner, &format!("{place}/*"), depth + 1, found);
     }
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let inner = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-        let lower = name.to_lowercase();
-        let last = lower.rsplit(['_', '-', '.']).next().unwrap_or_default();
-        match ADDRESSES.contains(&last) {
+        match words_of(name).iter().any(|word| ADDRESSES.contains(&word.as_str())) {
             true => found.push(inner),
             false => collect_addresses(root, property, &inner, depth + 1, found),
         }

@@ -17,34 +17,59 @@ pub fn excerpt(text: &str, max: usize) -> String {
 
 /// Whether a character shows on a screen as what it is. Control characters move the cursor or erase what
 /// was written, marks of bidirectional text change the order in which a call reads, and invisible
-/// characters make two words look alike. Joiners and combining marks count as visible.
+/// characters make two words look alike, or say what nobody sees. Joiners, combining marks and what makes a sign an
+/// emoji or a text count as visible.
 pub fn is_sanitized(c: char) -> bool {
     let reorders =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let ends_line = matches!(c, '\u{2028}' | '\u{2029}');
     let hides = matches!(
         c,
-        '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}'
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'
+            | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
     );
-    !(c.is_control() || reorders || ends_line || hides)
+    // One of the first sixteen selectors makes an emoji of a sign; the first fourteen choose among its forms.
+    let selects = matches!(c, '\u{fe00}'..='\u{fe0d}');
+    // A space that looks like another. The wide one belongs to Chinese, Japanese and Korean text.
+    let looks_alike = c.is_whitespace() && !c.is_ascii() && c != '\u{3000}';
+    // Those that no font is agreed on, and those that are no characters.
+    let is_none = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'..)
+        || matches!(c as u32 & 0xffff, 0xfffe | 0xffff);
+    !(is_none || c.is_control() || reorders || ends_line || hides || selects || looks_alike)
+}
+
+/// Whether a character that shows nothing of its own changes how the one before it shows. A row of them, or one behind a
+/// letter that has no other form, would be a message to machines.
+fn joins(before: char, c: char) -> bool {
+    let (is_joiner, is_selector) =
+        (|c| matches!(c, '\u{200c}' | '\u{200d}'), |c| matches!(c, '\u{fe0e}' | '\u{fe0f}'));
+    if is_joiner(c) {
+        return !before.is_ascii() && !is_joiner(before);
+    }
+    let has_forms = (!before.is_ascii() && !is_joiner(before) && !is_selector(before))
+        || before.is_ascii_digit()
+        || matches!(before, '#' | '*');
+    !is_selector(c) || has_forms
 }
 
 /// Writes what would act on a screen as its number: `\u{202e}`. Line ends and tabs are kept.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    let stays = |c: char| matches!(c, '\n' | '\t') || is_sanitized(c);
-    if text.chars().all(stays) {
+    let stays = |before: char, c: char| matches!(c, '\n' | '\t') || (is_sanitized(c) && joins(before, c));
+    let mut before = '\n';
+    if text.chars().all(|c| stays(std::mem::replace(&mut before, c), c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    let mut rest = text.chars().peekable();
+    let (mut rest, mut before) = (text.chars().peekable(), '\n');
     while let Some(c) = rest.next() {
         match c {
             // The other half of a line end.
             '\r' if rest.peek().is_none_or(|&next| next == '\n') => {}
-            c if stays(c) => out.push(c),
+            c if stays(before, c) => out.push(c),
             c => out.extend(c.escape_unicode()),
         }
+        before = out.chars().next_back().unwrap_or('\n');
     }
     Cow::Owned(out)
 }

@@ -132,17 +132,26 @@ impl Label {
     /// assert!(Label::Located.may_fill(ArgumentRole::Target, true, true));
     /// ```
     pub fn may_fill(self, role: ArgumentRole, grave: bool, strict: bool) -> bool {
-        let most = match role {
+        self <= Label::most_that_fills(role, grave, strict)
+    }
+
+    /// The worst label that [`may_fill`](Label::may_fill) takes.
+    pub(crate) fn most_that_fills(role: ArgumentRole, grave: bool, strict: bool) -> Self {
+        match role {
             ArgumentRole::Content | ArgumentRole::Value if !grave => Label::Computed,
             ArgumentRole::Target if !strict && !grave => Label::Typed,
             _ => Label::Located,
-        };
-        self <= most
+        }
     }
 
     /// Whether a value with this label may leave for a place that it names itself, without a person.
     pub fn may_leave(self, strict: bool) -> bool {
-        self <= if strict { Label::Located } else { Label::Extracted }
+        self <= Label::most_that_leaves(strict)
+    }
+
+    /// The worst label that [`may_leave`](Label::may_leave) takes.
+    pub(crate) fn most_that_leaves(strict: bool) -> Self {
+        if strict { Label::Located } else { Label::Extracted }
     }
 }
 

@@ -13,7 +13,7 @@ use super::conversation::{self, output, parts};
 use super::object::Payload;
 use super::planning::PAST_STEPS;
 use super::repeats::Shown;
-use crate::contract::{Decision, Plan, PlanStep, first_chars};
+use crate::contract::{Decision, Plan, PlanStep, Trust, first_chars};
 use crate::machine::{
     EffectId, EffectKind, MOST_COUNTED, Path, Phase, Progress, State, StepRun, Task, Turn, known_by,
 };
@@ -289,7 +289,14 @@ impl Payload {
             record.add_some("id", (key == PAST_STEPS || step.id.is_some()).then(|| step.name(at)));
             record.add_call(step);
             record.add_str("status", run.status());
-            record.add_some("trust", compiled.tool(&step.tool).map(|tool| tool.trust));
+            let tool = compiled.tool(&step.tool);
+            record.add_some(
+                "trust",
+                tool.map(|tool| match run.failure_kind() {
+                    Some(_) if tool.failure_taints() => Trust::Untrusted,
+                    _ => tool.trust,
+                }),
+            );
             record.add_str("output", &output);
             record.add_list("sources", run.sources());
         });

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{Label, LabelledPart, PlanStep, canonical, first_chars, sanitize};
 use crate::machine::{Effect, EffectId, EffectKind, State, asked_calls, asked_instead, local};
-use crate::spec::CompiledSpec;
+use crate::spec::{CompiledSpec, Containment};
 
 /// How much of a step is shown in a plan, in characters.
 const STEP_CHARS: usize = 200;
@@ -27,7 +27,7 @@ pub(super) fn tool_call(state: &State, step: u32) -> Option<(&str, Cow<'_, Value
 /// by its number: a person who allows a call must see which.
 pub(super) fn question(compiled: &CompiledSpec, state: &State, id: EffectId) -> Option<String> {
     let text = match id.kind {
-        EffectKind::ApprovePlan { .. } => plan_question(state)?,
+        EffectKind::ApprovePlan { .. } => plan_question(compiled, state)?,
         EffectKind::ApproveCall { .. } => calls_question(compiled, state)?,
         EffectKind::Pick { step, .. } => pick_question(compiled, state, step)?,
         _ => step_question(state, id)?.to_owned(),
@@ -98,9 +98,17 @@ fn step_question(state: &State, id: EffectId) -> Option<&str> {
     Some(state.task.planned(step)?.question())
 }
 
-fn plan_question(state: &State) -> Option<String> {
+fn plan_question(compiled: &CompiledSpec, state: &State) -> Option<String> {
     let (task, korean) = (&state.task, state.task.input.is_korean());
-    let mut text = if korean { "이 계획을 승인해주세요:" } else { "Please approve this plan:" }.to_owned();
+    let is_contained = compiled.policy().containment != Containment::Off;
+    let is_later = is_contained && task.drafts.last().is_some_and(|draft| draft.tainted);
+    let mut text = match (korean, is_later) {
+        (true, true) => "이 계획은 신뢰할 수 없는 글을 읽은 뒤 세워졌습니다. 승인해주세요:",
+        (true, false) => "이 계획을 승인해주세요:",
+        (false, true) => "This plan was made after untrusted text was read. Please approve it:",
+        (false, false) => "Please approve this plan:",
+    }
+    .to_owned();
     let steps = &task.progress.as_ref()?.plan.steps;
     for (at, step) in steps.iter().enumerate().skip(task.first_step()).take(STEPS) {
         text += &format!("\n{}", step_line(at, step));
@@ -128,8 +136,7 @@ fn step_line(at: usize, step: &PlanStep) -> String {
     if detail.is_empty() { line } else { line + ": " + &detail }
 }
 
-/// The calls, each with the very input that is sent, and where the parts of it come from. Of a single one only what the
-/// plan does not hold is told.
+/// The calls, each with the very input that is sent, and where each part of it comes from.
 fn calls_question(compiled: &CompiledSpec, state: &State) -> Option<String> {
     let (steps, korean) = (asked_calls(compiled, state), state.task.input.is_korean());
     let (one, several) = match korean {
@@ -137,16 +144,16 @@ fn calls_question(compiled: &CompiledSpec, state: &State) -> Option<String> {
         false => ("Please approve this call:", "Please approve these calls:"),
     };
     if let [step] = steps[..] {
-        return Some(format!("{one} {}", call_text(compiled, state, step, false)?));
+        return Some(format!("{one} {}", call_text(compiled, state, step)?));
     }
     let calls = steps
         .iter()
         .zip(1..)
-        .map(|(step, position)| Some(format!("\n{position}. {}", call_text(compiled, state, *step, true)?)));
+        .map(|(step, position)| Some(format!("\n{position}. {}", call_text(compiled, state, *step)?)));
     Some(several.to_owned() + &calls.collect::<Option<String>>()?)
 }
 
-fn call_text(compiled: &CompiledSpec, state: &State, step: u32, whole: bool) -> Option<String> {
+fn call_text(compiled: &CompiledSpec, state: &State, step: u32) -> Option<String> {
     let (tool, input) = tool_call(state, step)?;
     let korean = state.task.input.is_korean();
     let mut text = format!("{tool}\n{}: ", if korean { "입력" } else { "input" });
@@ -167,7 +174,7 @@ fn call_text(compiled: &CompiledSpec, state: &State, step: u32, whole: bool) -> 
         };
     }
     let parts = state.task.told_parts(compiled, step);
-    for part in if whole { LabelledPart::of_whole(&input, parts) } else { parts } {
+    for part in LabelledPart::of_whole(&input, parts) {
         let place = if part.place.is_empty() { "*" } else { &part.place };
         let chosen = who_chose(part.label, korean);
         if let Some((draft, from)) = part.planned_after() {
@@ -182,8 +189,8 @@ fn call_text(compiled: &CompiledSpec, state: &State, step: u32, whole: bool) -> 
         let line = one_line(&match (part.written_after(), korean) {
             (Some(read), false) => format!("{place}: written by a model after reading {read}"),
             (Some(read), true) => format!("{place}: 모델이 {read} 내용을 읽고 작성함"),
-            (None, false) if whole && part.origin == "plan" => format!("{place}: in the plan"),
-            (None, true) if whole && part.origin == "plan" => format!("{place}: 계획에 있음"),
+            (None, false) if part.origin == "plan" => format!("{place}: in the plan"),
+            (None, true) if part.origin == "plan" => format!("{place}: 계획에 있음"),
             (None, _) => format!("{place}: {} ({chosen})", part.origin),
         });
         text += &format!("\n- {line}");
@@ -207,7 +214,15 @@ fn pick_question(compiled: &CompiledSpec, state: &State, step: u32) -> Option<St
             format!("Several values fit {place} of the call of {tool} ({from}, {who}). Please pick one:")
         }
     };
-    Some(choices.iter().fold(question, |text, choice| text + "\n- " + &choice.text))
+    let text = choices.iter().fold(question, |text, choice| text + "\n- " + &choice.text);
+    // The rest of the call, as it would be sent. Whatever stands in it stands within its line.
+    let mut rest = planned.input.clone()?;
+    let chosen = rest.pointer_mut(&choices[0].place).filter(|_| !choices[0].place.is_empty());
+    let Some(chosen) = chosen else { return Some(text) };
+    *chosen = Value::from("?");
+    let rest = task.resolve_input(compiled, step, &rest).unwrap_or(rest);
+    let named = if korean { "입력" } else { "input" };
+    Some(format!("{text}\n{named}: {}", shorten(&canonical(&rest), INPUT_CHARS)))
 }
 
 /// Who chose a value, for people.

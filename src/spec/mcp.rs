@@ -148,6 +148,24 @@ pub struct McpHints {
     pub open_world_hint: Option<bool>,
 }
 
+/// Has an input take no field but those that are named: what a server does not say of one nobody knows.
+fn close(input: &mut Value) {
+    let Some(keywords) = input.as_object_mut() else { return };
+    let says_more = [
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "$ref",
+        "if",
+    ];
+    if !says_more.iter().any(|keyword| keywords.contains_key(*keyword)) {
+        keywords.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+}
+
 impl McpTool {
     /// The SHA-256 digest of name, description, schemas and hints, in hexadecimal.
     pub fn digest(&self) -> String {
@@ -196,8 +214,11 @@ impl McpTool {
         let mut contract = ToolContract::text(&name, &description, effect).input(input);
         contract.output = self.output_schema.clone().map(sanitize_value);
         let reaches_out = !writes && hints.open_world_hint != Some(false);
-        let addresses = || if reaches_out { find_addresses(&contract.input) } else { Vec::new() };
-        contract.egress = owner.egress.clone().unwrap_or_else(addresses);
+        contract.egress = owner.egress.clone().unwrap_or_default();
+        if reaches_out && owner.egress.is_none() {
+            close(&mut contract.input);
+            contract.egress = find_addresses(&contract.input);
+        }
         contract.grave = owner.grave.unwrap_or(writes && hints.destructive_hint != Some(false));
         contract.arguments = owner.arguments.clone();
         contract.fields = owner.fields.clone();

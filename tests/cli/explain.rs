@@ -133,6 +133,7 @@ fn run_says_which_call_was_not_made_because_a_value_stood_for_none() {
     let agent = agent.tool(wiki).tool(Says(pay, Ok("paid".into()))).build().unwrap();
     let mut journal = FileJournal::create(home.path("run.jsonl")).unwrap();
     agent.job(Input::question("Pay.")).journal(&mut journal).run().unwrap();
-    let why = "refused: b (pay): not called: a value of it stood for none, or for several (ambiguous)";
+    let why =
+        "refused: b of draft 1 (pay): not called: a value of it stood for none, or for several (ambiguous)";
     home.check(&["explain", "run.jsonl"], 0).prints(&[why]);
 }

@@ -255,10 +255,10 @@ fn settlement_is_written_down_and_taken_once() {
         let home = in_doubt();
         let token = crate::cli_support::store::token(&home, THREAD);
         let args: Vec<&str> = ["resolve", "--token", &token].iter().chain(word).copied().collect();
-        // The plan's other step is nonsense, which did not happen, so the run ends without an answer; but it goes on.
+        // The plan's other step is nonsense, which failed, so the answer stands with an objection; but it goes on.
         threads(&home, &args, 1);
         let shown = home.check(&["threads", "show", "--records", THREAD], 0);
-        shown.prints(&[said_of_it, "turn 1  failed"]);
+        shown.prints(&[said_of_it, "turn 1  done", "objection"]);
         let settle: Vec<&str> =
             args.iter().map(|arg| if *arg == "resolve" { "settle" } else { arg }).collect();
         threads(&home, &settle, 6).complains(&["was answered before"]);

@@ -82,6 +82,46 @@ fn thread_has_no_name_that_is_not_what_it_looks_like() {
     assert_eq!(WORDS.parse::<ThreadId>().unwrap().as_str(), WORDS);
 }
 
+#[test]
+fn what_shows_nothing_of_its_own_stays_only_where_it_changes_what_is_before_it() {
+    for kept in [
+        "❤\u{fe0f}",
+        "1\u{fe0f}\u{20e3}",
+        "👩\u{200d}❤\u{fe0f}\u{200d}👩",
+        "می\u{200c}خواهم",
+        "각",
+        "全\u{3000}角",
+        "café",
+    ] {
+        assert_eq!(sanitize(kept), kept);
+    }
+    let hidden = [
+        '\u{34f}',
+        '\u{a0}',
+        '\u{17b4}',
+        '\u{180e}',
+        '\u{200a}',
+        '\u{202f}',
+        '\u{206a}',
+        '\u{2800}',
+        '\u{fe00}',
+        '\u{fff9}',
+        '\u{1bca0}',
+        '\u{1d173}',
+        '\u{e0041}',
+        '\u{e0100}',
+        '\u{e000}',
+        '\u{fdd0}',
+        '\u{1ffff}',
+        '\u{100000}',
+    ];
+    for c in hidden {
+        assert_eq!(sanitize(&format!("a{c}b")), format!("a{}b", c.escape_unicode()), "{c:?}");
+    }
+    assert_eq!(sanitize("a\u{fe0f}\u{200d}"), "a\\u{fe0f}\\u{200d}", "behind a letter that has one form");
+    assert_eq!(sanitize("❤\u{fe0f}\u{fe0e}\u{fe0f}"), "❤\u{fe0f}\\u{fe0e}\\u{fe0f}", "a row of them");
+}
+
 proptest! {
     #[test]
     fn whatever_is_said_is_legible_and_all_there(text in "(?s).{0,40}") {

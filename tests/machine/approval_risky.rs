@@ -73,7 +73,7 @@ fn the_question_names_the_tool_and_shows_the_input_that_will_be_sent() {
     assert_eq!(told.question(), asked, "the reference is resolved");
     let mut told = Told::begin_with(risky(""), Input::question("Why?"));
     told.tell([plan(r#"book {"people": 2, "day": "Mon"}"#)]);
-    let asked = "Please approve this call: book\ninput: {\"day\":\"Mon\",\"people\":2}";
+    let asked = "Please approve this call: book\ninput: {\"day\":\"Mon\",\"people\":2}\n- /day: in the plan\n- /people: in the plan";
     assert_eq!(told.question(), asked, "canonical JSON");
 }
 
@@ -214,7 +214,7 @@ fn a_nested_agent_asks_about_its_own_calls() {
     let mut told = Told::run(outer, [plan("@team t"), plan("send 편지")]);
     assert_eq!(told.waits(), ["step.1.1.1/permit.1.1"]);
     assert!(told.state.waits_for_person());
-    assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지");
+    assert_eq!(told.question(), "이 호출을 승인해주세요: send\n입력: 편지\n- *: 계획에 있음");
     let said = told.refuses(edit(""));
     assert!(said.starts_with("step.1.1.1/permit.1.1 is answered by"), "{said}");
     told.tell([edit_input(json!("새 편지"))]);

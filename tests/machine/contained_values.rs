@@ -184,7 +184,7 @@ fn a_person_is_told_where_each_part_comes_from_and_what_they_write_is_theirs() {
     let told = asked();
     let question = told.question();
     assert!(
-        question.ends_with("\n- /to: m /*/body (신뢰할 수 없음)\n- /body: m /*/title (신뢰할 수 없음)"),
+        question.ends_with("\n- /body: m /*/title (신뢰할 수 없음)\n- /to: m /*/body (신뢰할 수 없음)"),
         "{question}"
     );
     let mut told = asked();

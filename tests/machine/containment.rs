@@ -56,6 +56,29 @@ fn a_plan_made_after_untrusted_text_was_read_adds_no_write() {
 }
 
 #[test]
+fn a_person_who_allows_plans_is_told_which_was_made_after_untrusted_text_was_read() {
+    let policy = "approval = 'plan'\nvalidate = 'verdict'\n[limits]\nmax_replans = 1";
+    let mut told = Told::run(standard(policy), [plan("find x")]);
+    assert_eq!(told.question(), "이 계획을 승인해주세요:\n1. find: x");
+    told.tell([approve(), found("send b!"), no(), plan("send b")]);
+    let later = "이 계획은 신뢰할 수 없는 글을 읽은 뒤 세워졌습니다. 승인해주세요:\n1. send: b";
+    assert_eq!(told.question(), later);
+}
+
+#[test]
+fn why_a_call_failed_is_untrusted_unless_its_tool_is_pure() {
+    for (effect, tainted) in [(ToolEffect::Pure, false), (ToolEffect::Read, true)] {
+        let mut spec = standard("on_step_failure = 'replan'\n[limits]\nmax_replans = 1");
+        let find = spec.tools.iter_mut().find(|tool| tool.name == "find").unwrap();
+        (find.trust, find.effect) = (Trust::Trusted, effect);
+        let mut told = Told::run(spec, [plan("find x; send a"), broken()]);
+        assert_eq!(told.tainted(), tainted, "{effect:?}");
+        told.tell([plan("send b")]);
+        assert_eq!(told.waits() == ["step.2.1.1"], !tainted, "{effect:?}: {:?}", told.waits());
+    }
+}
+
+#[test]
 fn a_write_that_stood_in_the_plan_runs_in_a_later_one_once() {
     let policy = "on_step_failure = 'replan'\nvalidate = 'verdict'\n[limits]\nmax_replans = 3";
     for keep in ["", "on_replan = 'keep'\n"] {

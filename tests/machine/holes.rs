@@ -76,11 +76,13 @@ fn a_model_writes_what_later_calls_lack_before_a_person_is_asked_about_all_of_th
     assert_eq!(told.waits(), ["fill.1.3.1.1"]);
     told.tell([says(json!("At 12."))]);
     assert_eq!(told.waits(), ["permit.1.2"]);
-    let lines = ["2. mail", "input: {\"body\":\"At 12.\",\"to\":\"ann@x.org\"}", "- /to: in the plan"];
-    assert!(
-        told.question()
-            .contains(&lines.join("\n").replace("input", "입력").replace("in the plan", "계획에 있음"))
-    );
+    let lines = [
+        "2. mail",
+        "입력: {\"body\":\"At 12.\",\"to\":\"ann@x.org\"}",
+        "- /body: 모델이 m /*/body 내용을 읽고 작성함",
+        "- /to: 계획에 있음",
+    ];
+    assert!(told.question().contains(&lines.join("\n")), "{}", told.question());
     told.ends([allow(&[1, 2]), found("sent"), found("sent"), text("답")], "답");
 }
 
@@ -224,7 +226,8 @@ fn a_person_is_told_that_a_model_wrote_it_after_reading_what_and_may_write_it_an
     let mut told = asked("");
     told.tell([says(json!("At noon."))]);
     let question = told.question();
-    assert!(question.ends_with("\n- /body: 모델이 m /*/body 내용을 읽고 작성함"), "{question}");
+    let parts = "\n- /body: 모델이 m /*/body 내용을 읽고 작성함\n- /to: 계획에 있음";
+    assert!(question.ends_with(parts), "{question}");
     told.tell([edit_input(json!({"to": "ann@x.org", "body": "My own."}))]);
     assert_eq!(told.input("step.1.2.1"), json!({"to": "ann@x.org", "body": "My own."}));
     let parts = told.state.label_parts(&told.compiled, 1);

@@ -191,7 +191,7 @@ fn a_failed_step_is_a_result_a_new_plan_or_the_end() {
 
 #[test]
 fn step_failures_and_rejections_share_one_count_of_replans() {
-    let story = [PLAN, "!", ONLY_FINAL, REJECTED, PLAN, "=", "=", REJECTED];
+    let story = [PLAN, "=", "!", ONLY_FINAL, REJECTED, PLAN, "=", "=", REJECTED];
     let both = validated(|spec| {
         trusting(spec);
         replanning(spec);

@@ -54,12 +54,25 @@ fn twins() -> Say {
 }
 
 #[test]
+fn nothing_is_offered_of_which_a_value_would_write_lines_of_its_own() {
+    let twins = returned(json!([
+        {"id": "mine\n- other (trusted)", "seats": 1, "title": "Check-up", "more": []},
+        {"id": "evil", "seats": 2, "title": "check-up", "more": []},
+    ]));
+    let told = Told::run(booking(""), [cancelling(json!({"id": check_up("/id")})), twins]);
+    assert!(told.results()[1].contains("ambiguous"), "{:?}", told.results());
+}
+
+#[test]
 fn a_person_picks_one_of_the_values_that_fit_and_the_call_is_made_with_it() {
     let mut told = Told::run(booking(""), [cancelling(json!({"id": check_up("/id")})), twins()]);
     assert_eq!(told.waits(), ["pick.1.2.1"]);
     assert_eq!(choices(&told.compiled, &told.state, id("pick.1.2.1")), ["mine", "evil"]);
     let question = told.question();
-    assert!(question.contains("/id") && question.ends_with("- mine\n- evil"), "{question}");
+    assert!(
+        question.contains("/id") && question.ends_with("- mine\n- evil\n입력: {\"id\":\"?\"}"),
+        "{question}"
+    );
     for said in [respond("x"), respond("1"), approve()] {
         assert!(matches!(
             told.refusal("pick.1.2.1", said),

@@ -253,7 +253,7 @@ fn a_person_sees_what_a_reference_stands_for_and_what_they_write_is_no_reference
         Told::run(spec.clone(), [booking(from("/품목"), json!(2)), returned(data)])
     };
     let mut told = begin();
-    let asked = "이 호출을 승인해주세요: book\n입력: {\"day\":\"월\",\"people\":2}\n- /day: 재고 /품목 (신뢰할 수 없음)";
+    let asked = "이 호출을 승인해주세요: book\n입력: {\"day\":\"월\",\"people\":2}\n- /day: 재고 /품목 (신뢰할 수 없음)\n- /people: 계획에 있음";
     assert_eq!(told.question(), asked);
     let mut other = begin();
     assert_eq!(told.tell([approve()]).input("step.1.2.1"), json!({"day": "월", "people": 2}));

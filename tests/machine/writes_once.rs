@@ -64,7 +64,7 @@ fn a_person_is_not_asked_for_a_call_again_and_sees_what_has_run() {
     told.tell([plan("send a; send b")]);
     assert_eq!(told.waits(), ["permit.2.2"]);
     let listed = "이미 실행되어 다시 실행되지 않는 호출:\n- send \"a\"";
-    assert_eq!(told.question(), format!("이 호출을 승인해주세요: send\n입력: b\n{listed}"));
+    assert_eq!(told.question(), format!("이 호출을 승인해주세요: send\n입력: b\n- *: 계획에 있음\n{listed}"));
     let mut edited = told;
     edited.tell([edit_input(json!("a"))]);
     assert_eq!(edited.results(), ["step_1: completed: A", "step_2: completed: A"], "nor by an edit");

@@ -92,6 +92,31 @@ fn what_nobody_says_of_a_tool_is_contained() {
 }
 
 #[test]
+fn what_a_read_may_reach_is_told_by_names_formats_and_patterns_and_nothing_unnamed_is_sent() {
+    let read = McpHints { read_only_hint: Some(true), ..McpHints::default() };
+    let contract = |input_schema: serde_json::Value, hints: McpHints| {
+        McpTool { input_schema, ..tool("get", hints) }.contract("web", &McpOverride::default()).unwrap()
+    };
+    let text = json!({"type": "string"});
+    for name in
+        ["imageUrl", "base_URL", "endpoint", "api-host", "domain", "websiteUrl", "webhook", "callback_uri"]
+    {
+        let found =
+            contract(json!({"type": "object", "properties": {name: text, "query": text}}), read).egress;
+        assert_eq!(found, [format!("/{name}")]);
+    }
+    let place = json!({"type": "object", "properties": {
+        "a": {"type": "string", "format": "hostname"}, "b": {"type": "string", "pattern": "^https?://"},
+        "c": {"type": "object", "additionalProperties": {"type": "string", "format": "uri"}}, "curl": text,
+    }});
+    assert_eq!(contract(place, read).egress, ["/a", "/b", "/c/*"]);
+    let named = json!({"type": "object", "properties": {"query": text}});
+    assert_eq!(contract(named.clone(), read).input["additionalProperties"], json!(false));
+    let closed = McpHints { open_world_hint: Some(false), ..read };
+    assert_eq!(contract(named.clone(), closed).input, named);
+}
+
+#[test]
 fn a_name_that_no_plan_can_say_is_refused_with_what_to_do() {
     let error = tool("읽기", McpHints::default()).contract("files", &McpOverride::default()).unwrap_err();
     let error = error.to_string();

@@ -12,7 +12,7 @@ use planwright::journal::{JournalError, Record, RunStatus, fold};
 use planwright::machine::{
     EffectId, Event, GrantedBy, State, StepRecord, ToolOutcome, TraceLine, awaited, local, start, transition,
 };
-use planwright::prompt::{Request, RequestBody};
+use planwright::prompt::{Request, RequestBody, calls};
 use planwright::spec::{CompiledSpec, Containment, RoleName};
 
 /// A run, explained.
@@ -28,6 +28,9 @@ pub struct Explanation {
     pub containment: Containment,
     /// The effect whose answer brought the first untrusted text; nothing where none did.
     pub untrusted_since: Option<EffectId>,
+    /// Whether such text stands in what was said before, which the run is shown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted_history: bool,
     /// The effects in the order in which they were asked.
     pub effects: Vec<ExplainedEffect>,
     /// The steps that were not started.
@@ -53,8 +56,22 @@ pub struct ExplainedEffect {
     /// Who chose each part of that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<LabelledPart>,
+    /// The calls that a person is asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ExplainedCall>,
     /// What came of it: `answered`, `failed: KIND`; nothing where there is no answer.
     pub outcome: Option<String>,
+}
+
+/// A call that a person is asked about.
+#[derive(Debug, Serialize)]
+pub struct ExplainedCall {
+    /// The tool.
+    pub tool: String,
+    /// What it is to be called with.
+    pub input: Value,
+    /// Who chose each part of that.
+    pub arguments: Vec<LabelledPart>,
 }
 
 /// A step that was not started.
@@ -64,8 +81,14 @@ pub struct Refused {
     pub within: String,
     /// The step.
     pub step: String,
+    /// The draft whose plan has it, from 1, where it is a step of the run itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draft: Option<u32>,
     /// Its tool.
     pub tool: String,
+    /// What the plan would have called it with, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
     /// Why: `authority_missing`, …, `rejected` by a person, `ambiguous` if a value stood for none or several.
     pub code: String,
     /// What that code means, in a sentence.
@@ -73,14 +96,15 @@ pub struct Refused {
 }
 
 /// A call that a person said no to, or of which a value could not be told.
-fn refused_call(within: String, record: StepRecord<'_>) -> Option<Refused> {
+fn refused_call(within: String, record: &StepRecord<'_>) -> Option<Refused> {
     let (code, why) = match record.failure {
         Some(code @ "rejected") => (code, "not called: a person said no"),
         Some(code @ "ambiguous") => (code, "not called: a value of it stood for none, or for several"),
         _ => return None,
     };
     let (step, tool) = (record.step.name(record.step_index), record.step.tool.clone());
-    Some(Refused { within, step, tool, code: code.to_owned(), why })
+    let draft = within.is_empty().then_some(record.draft);
+    Some(Refused { within, step, draft, tool, input: record.step.input.clone(), code: code.to_owned(), why })
 }
 
 impl Explanation {
@@ -101,28 +125,30 @@ impl Explanation {
             status: RunStatus::of(&folded).name(),
             containment: compiled.policy().containment,
             untrusted_since: None,
+            untrusted_history: state.is_tainted(),
             effects: Vec::new(),
             refused: Vec::new(),
         };
-        let mut noted = BTreeSet::new();
+        let (mut noted, mut told) = (BTreeSet::new(), 0);
         for (number, record) in (0..).zip(records) {
             match record {
                 Record::Requested { effect, .. } => found.ask(compiled, &state, *effect),
                 Record::Answered { event, .. } | Record::Happened { event, .. } => {
-                    let was_tainted = state.is_tainted();
+                    let was_tainted = is_tainted(&state);
                     state = transition(compiled, state, event.clone())
                         .map_err(|refused| JournalError::at(number, refused.to_string()))?
                         .state;
                     found.answer(event);
                     found.leave_out_nested("", &state, &mut noted);
-                    if !was_tainted && state.is_tainted() {
+                    found.refuse(&state, told);
+                    told = state.trace().len();
+                    if !was_tainted && is_tainted(&state) {
                         found.untrusted_since = event.effect();
                     }
                 }
                 _ => {}
             }
         }
-        found.refuse("", state.trace());
         found.leave_out(compiled, &state);
         Ok(found)
     }
@@ -144,6 +170,7 @@ impl Explanation {
             after_untrusted: here.state.is_tainted(),
             input: None,
             arguments: Vec::new(),
+            calls: Vec::new(),
             outcome: None,
         };
         match request.body {
@@ -154,12 +181,24 @@ impl Explanation {
                     Some(at) => {
                         format!("the plan leaves a value of {} to a model", at.step.name(at.step_index))
                     }
-                    None => format!("the agent has a {role}"),
+                    None => {
+                        let role = role.to_string();
+                        let article = if role.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+                        format!("the agent has {article} {role}")
+                    }
                 };
                 (explained.does, explained.reason) = ("model", reason);
             }
             RequestBody::Human { .. } => {
                 (explained.does, explained.reason) = ("person", "the agent asks a person here".to_owned());
+                let steps = here.state.asked_calls(here.compiled).into_iter();
+                let calls = calls(compiled, state, effect).into_iter().zip(steps);
+                let calls = calls.map(|((tool, input), step)| {
+                    let parts = here.state.label_parts(here.compiled, step);
+                    let arguments = LabelledPart::of_whole(&input, parts);
+                    ExplainedCall { tool, input, arguments }
+                });
+                explained.calls = calls.collect();
             }
             RequestBody::Tool { step, contract, input, .. } => {
                 let does = contract.map_or(ToolEffect::Write, |contract| contract.effect);
@@ -175,6 +214,9 @@ impl Explanation {
                 });
                 explained.reason = by.unwrap_or_else(|| match here.compiled.policy().containment {
                     Containment::Off => "containment is off".to_owned(),
+                    _ if contract.is_some_and(|tool| !tool.egress.is_empty()) => {
+                        "it stands in a plan that was frozen before untrusted text was read".to_owned()
+                    }
                     _ => format!("a {} call needs no authority", explained.does),
                 });
                 let parts = here.state.label_parts(here.compiled, step);
@@ -203,7 +245,7 @@ impl Explanation {
     /// Collects the calls that a person said no to, and those of which a value could not be told.
     fn leave_out(&mut self, compiled: &CompiledSpec, state: &State) {
         let calls = state.steps().filter(|record| compiled.tool(&record.step.tool).is_some());
-        self.refused.extend(calls.filter_map(|record| refused_call(String::new(), record)));
+        self.refused.extend(calls.filter_map(|record| refused_call(String::new(), &record)));
     }
 
     /// Collects those of the runs that are nested in a run now; what they did is forgotten when they end.
@@ -214,7 +256,7 @@ impl Explanation {
             let agent = agent.collect::<Vec<_>>().join("/");
             for record in run.steps().filter(|record| !record.step.is_hitl()) {
                 let place = format!("{agent} {} {step} {} {}", at.draft, record.plan, record.step_index);
-                if let Some(refused) = refused_call(agent.clone(), record)
+                if let Some(refused) = refused_call(agent.clone(), &record)
                     && noted.insert(place)
                 {
                     self.refused.push(refused);
@@ -224,23 +266,44 @@ impl Explanation {
         }
     }
 
-    /// Collects the refusals of a trace and of the runs in it.
-    fn refuse(&mut self, within: &str, trace: &[TraceLine]) {
-        for line in trace {
-            match line {
-                TraceLine::Denied { step, tool, code } => self.refused.push(Refused {
-                    within: within.to_owned(),
-                    step: step.clone(),
-                    tool: tool.clone(),
-                    code: code.code().to_owned(),
-                    why: code.message(),
-                }),
-                TraceLine::Execute { nested, .. } => nested.iter().for_each(|inner| {
-                    let within = [within, &inner.agent].into_iter().filter(|name| !name.is_empty());
-                    self.refuse(&within.collect::<Vec<_>>().join("/"), &inner.trace);
-                }),
-                _ => {}
+    /// Collects the refusals in the lines of a trace from one on.
+    fn refuse(&mut self, state: &State, from: usize) {
+        for line in &state.trace()[from..] {
+            if let TraceLine::Denied { step, .. } = line {
+                let at = state.current_steps().find(|at| at.step.name(at.step_index) == *step);
+                let (draft, input) = at.map(|at| (at.draft, at.step.input.clone())).unzip();
+                self.note("", draft, input.flatten(), line);
+            } else {
+                self.note("", None, None, line);
             }
         }
     }
+
+    /// Notes a refusal, and those of the runs nested in a step.
+    fn note(&mut self, within: &str, draft: Option<u32>, input: Option<Value>, line: &TraceLine) {
+        match line {
+            TraceLine::Denied { step, tool, code } => self.refused.push(Refused {
+                within: within.to_owned(),
+                step: step.clone(),
+                draft,
+                tool: tool.clone(),
+                input,
+                code: code.code().to_owned(),
+                why: code.message(),
+            }),
+            TraceLine::Execute { nested, .. } => {
+                for inner in nested {
+                    let within = [within, &inner.agent].into_iter().filter(|name| !name.is_empty());
+                    let within = within.collect::<Vec<_>>().join("/");
+                    inner.trace.iter().for_each(|line| self.note(&within, None, None, line));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a run, or one nested in it, has read untrusted text.
+fn is_tainted(state: &State) -> bool {
+    state.is_tainted() || state.nested_runs().any(|(_, run)| is_tainted(run))
 }

@@ -127,8 +127,17 @@ fn channel_lines(channel: &Channel) -> Vec<String> {
         ["run unasked, as planned before".to_owned(), list(&channel.planned_before)],
         ["run with a person's yes alone".to_owned(), list(&channel.asked)],
     ];
-    let [planner, rest @ ..] = rows;
-    let rows = [planner].into_iter().chain(decision).chain(filled).chain(rest);
+    let within = (!channel.shown_within.is_empty())
+        .then(|| ["shown all that they work on".to_owned(), list(&channel.shown_within)]);
+    let arguments = channel.arguments.iter().map(|(tool, places)| {
+        let most = places
+            .iter()
+            .map(|(place, label)| format!("{}: {label}", if place.is_empty() { "the input" } else { place }));
+        [format!("  {tool} at most"), most.collect::<Vec<_>>().join(", ")].map(|text| text::line(&text))
+    });
+    let [planner, questions, any, planned, asked] = rows;
+    let told = [planner].into_iter().chain(within).chain(decision).chain(filled);
+    let rows = told.chain([questions, any, planned]).chain(arguments).chain([asked]);
     let mut lines = text::table(["once untrusted output was read", ""], rows, None);
     if !channel.unguarded.is_empty() {
         let tools = text::line(&channel.unguarded.join(", "));

@@ -13,8 +13,11 @@ pub fn explain(args: &ExplainArgs) -> Result<()> {
     }
     let mut lines = vec![text::line(&format!("{}: {}", explained.agent, explained.question))];
     lines.extend(explained.effects.iter().flat_map(effect_lines));
-    let since = explained.untrusted_since.map(|effect| format!("untrusted text was read at {effect}"));
-    lines.push(since.unwrap_or_else(|| "nothing untrusted was read".to_owned()));
+    lines.push(match explained.untrusted_since {
+        _ if explained.untrusted_history => "untrusted text stands in what was said before".to_owned(),
+        Some(effect) => format!("untrusted text was read at {effect}"),
+        None => "nothing untrusted was read".to_owned(),
+    });
     lines.extend(explained.refused.iter().map(refused_line));
     out::print_lines(&lines)
 }
@@ -24,15 +27,23 @@ fn effect_lines(effect: &ExplainedEffect) -> Vec<String> {
     let ExplainedEffect { asked, does, reason, outcome, .. } = effect;
     let outcome = outcome.as_deref().unwrap_or("no answer");
     let first = format!("{}  {asked} ({does}): {reason}; {outcome}", effect.effect);
-    let part = |part: &LabelledPart| {
-        let place = if part.place.is_empty() { "input" } else { &part.place };
-        format!("  {}", text::line(&format!("{place}: {}", part.tell())))
-    };
-    [text::line(&first)].into_iter().chain(effect.arguments.iter().map(part)).collect()
+    let mut lines = vec![text::line(&first)];
+    lines.extend(effect.arguments.iter().map(|part| part_line(part, "  ")));
+    for call in &effect.calls {
+        lines.push(format!("  {}", text::line(&call.tool)));
+        lines.extend(call.arguments.iter().map(|part| part_line(part, "    ")));
+    }
+    lines
+}
+
+fn part_line(part: &LabelledPart, indent: &str) -> String {
+    let place = if part.place.is_empty() { "input" } else { &part.place };
+    format!("{indent}{}", text::line(&format!("{place}: {}", part.tell())))
 }
 
 fn refused_line(refused: &Refused) -> String {
-    let Refused { within, step, tool, code, why } = refused;
+    let Refused { within, step, draft, tool, code, why, .. } = refused;
+    let draft = draft.map(|draft| format!(" of draft {draft}")).unwrap_or_default();
     let within = if within.is_empty() { String::new() } else { format!("{within}: ") };
-    text::line(&format!("refused: {within}{step} ({tool}): {why} ({code})"))
+    text::line(&format!("refused: {within}{step}{draft} ({tool}): {why} ({code})"))
 }

@@ -217,8 +217,8 @@ pub(crate) fn give_answer(
     ChatReply::of(stored, turn)
 }
 
-/// The token for an answer that names none. An approval that is sent again would allow what comes next, so it names
-/// its own.
+/// The token for an answer that names none. An approval that is sent again would allow what comes next, and so would a
+/// value that was picked for a call, so they name their own.
 fn token_of(stored: &StoredThread, wants_tokens: bool) -> Result<String> {
     let folded = stored.fold(None)?;
     let Some(pending) = Pending::of(&folded, RunLocation::in_thread(stored)) else {
@@ -229,7 +229,7 @@ fn token_of(stored: &StoredThread, wants_tokens: bool) -> Result<String> {
             .hint("POST /threads/{thread_id}/resolve says what became of it"));
     }
     match pending.effect.kind {
-        EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. } => {}
+        EffectKind::ApprovePlan { .. } | EffectKind::ApproveCall { .. } | EffectKind::Pick { .. } => {}
         _ if !wants_tokens => return Ok(pending.token),
         _ => {}
     }

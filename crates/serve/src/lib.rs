@@ -17,6 +17,7 @@ mod describe;
 mod events;
 mod feed;
 mod figures;
+mod going_on;
 mod guard;
 mod input;
 mod keys;
@@ -96,7 +97,10 @@ pub fn serve(options: &Options, setup: Setup, announce: &dyn Announce) -> Result
         let address =
             listener.local_addr().map_err(|error| Error::caused("the address is not known", error))?;
         if options.resume {
-            go_on_with_what_was_left(&service, announce).await?;
+            let left = going_on::go_on_with_left(&service).await?;
+            if left > 0 {
+                announce.note(&format!("{left} stopped before their end, and go on"));
+            }
         }
         shared::listen(&service, options.resume).await?;
         let app = router(&service, options, &guard);
@@ -170,7 +174,7 @@ fn begin(options: &Options, setup: Setup, announce: &dyn Announce) -> Result<(Sh
     });
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Error::caused("the service cannot begin", error))?;
-    runtime.spawn(stopped::go_on_with_stopped(Arc::clone(&service)));
+    runtime.spawn(going_on::go_on_with_stopped(Arc::clone(&service)));
     Ok((service, runtime))
 }
 
@@ -258,21 +262,6 @@ async fn no_such_path() -> impl IntoResponse {
 async fn no_such_method() -> impl IntoResponse {
     Problem::new(Kind::NoMethod, "the path does not take this method")
         .hint("GET /openapi.json lists what there is")
-}
-
-/// Lets the turns go on whose process was killed. Those in doubt wait for a person.
-async fn go_on_with_what_was_left(service: &Shared, announce: &dyn Announce) -> Result<()> {
-    let known = Arc::clone(service);
-    let left = read(move || known.left_threads()).await;
-    let left = left.map_err(|problem| Error::unusable(problem.detail()))?;
-    if !left.is_empty() {
-        announce.note(&format!("{} stopped before their end, and go on", left.len()));
-    }
-    // Who asks for what happens in them waits for them.
-    for thread in left {
-        tokio::spawn(service.go_on_in_turn(thread));
-    }
-    Ok(())
 }
 
 async fn told_to_stop() {

@@ -1,10 +1,12 @@
 //! Channel: what can reach a planner once untrusted output was read, and what may run then, from the spec alone.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
-use crate::contract::{ToolEffect, Validate};
+use crate::contract::{Label, ToolContract, ToolEffect, Validate};
 use crate::machine::state::{FAILURE_KINDS, MOST_COUNTED};
-use crate::spec::{CompiledAgent, CompiledSpec, Orchestrate};
+use crate::spec::{CompiledAgent, CompiledSpec, Containment, Orchestrate};
 
 /// What can happen once untrusted output was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,8 +29,16 @@ pub struct Channel {
     pub unguarded: Vec<String>,
     /// The tools that may run as a plan from before says, and nobody is asked.
     pub planned_before: Vec<String>,
+    /// The worst that each of their arguments may hold then, by its place in the input. An argument that is not here may
+    /// hold anything.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, BTreeMap<String, Label>>,
     /// The tools of which a person is asked, whatever the plan says.
     pub asked: Vec<String>,
+    /// The agents within whose planners are shown what the run has read for them to work on. Their plans add no call that
+    /// is guarded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shown_within: Vec<String>,
 }
 
 impl Channel {
@@ -54,6 +64,7 @@ impl Channel {
             if compiled.needs_approval(&tool.name) {
                 self.asked.push(name);
             } else if compiled.policy().containment.guards(tool) {
+                self.arguments.insert(name.clone(), arguments(tool, compiled.policy().containment));
                 self.planned_before.push(name);
             } else {
                 self.unguarded.extend((tool.effect == ToolEffect::Write).then(|| name.clone()));
@@ -62,10 +73,29 @@ impl Channel {
         }
         for (agent, doer) in compiled.spec().agents.iter().zip(compiled.agents()) {
             if let CompiledAgent::Spec(inner) = doer {
-                self.add_tools(inner, &format!("{within}{}/", agent.name));
+                let name = format!("{within}{}", agent.name);
+                self.add_tools(inner, &format!("{name}/"));
+                self.shown_within.extend((!self.shows_results).then_some(name));
             }
         }
     }
+}
+
+/// The worst that each argument of a guarded tool may hold, if nobody is asked.
+fn arguments(tool: &ToolContract, containment: Containment) -> BTreeMap<String, Label> {
+    let strict = containment == Containment::Strict;
+    let named = tool.input["properties"].as_object().into_iter().flat_map(|fields| fields.keys());
+    let named = named.map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1")));
+    let declared = tool.arguments.keys().chain(&tool.egress).cloned();
+    let mut places: BTreeSet<String> = named.chain(declared).collect();
+    if places.is_empty() {
+        places.insert(String::new());
+    }
+    let most = |place: &str| match tool.effect {
+        ToolEffect::Write => Some(Label::most_that_fills(tool.role_at(place), tool.grave, strict)),
+        _ => (strict || tool.is_egress(place)).then(|| Label::most_that_leaves(strict)),
+    };
+    places.into_iter().filter_map(|place| Some((place.clone(), most(&place)?))).collect()
 }
 
 /// What became of each step: not begun, completed, left out, or failed in one of the kinds. Of a verdict besides: that

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::task::Task;
-use crate::contract::sanitize;
+use crate::contract::is_sanitized;
 use crate::machine::vocabulary::{EffectId, EffectKind};
 use crate::spec::{CompiledSpec, Containment};
 
@@ -31,6 +31,12 @@ impl Task {
         self.find_choices(compiled, step).unwrap_or_default()
     }
 
+    /// An input of a step with what earlier steps gave in the place of its references, if that is known of each.
+    pub(crate) fn resolve_input(&self, compiled: &CompiledSpec, step: u32, input: &Value) -> Option<Value> {
+        let resolved = self.progress.as_ref()?.resolve(step, input, &|name| compiled.tool(name)).ok()?;
+        Some(resolved.into_owned())
+    }
+
     fn find_choices(&self, compiled: &CompiledSpec, step: u32) -> Option<Vec<Choice>> {
         let planned = self.planned(step).filter(|_| compiled.policy().containment != Containment::Off)?;
         compiled.called_tool(&planned.tool)?;
@@ -43,7 +49,8 @@ impl Task {
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
                 _ => return None,
             };
-            if text.trim().is_empty() || text.chars().count() > MAX_CHARS || sanitize(&text) != text {
+            let is_line = text.chars().all(is_sanitized) && !text.trim().is_empty();
+            if !is_line || text.chars().count() > MAX_CHARS {
                 return None;
             }
             if choices.iter().all(|choice| choice.text != text) {

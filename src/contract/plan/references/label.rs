@@ -36,7 +36,8 @@ const PLANNED: &str = "plan ";
 const AFTER: &str = " after untrusted text";
 
 impl LabelledPart {
-    /// The parts of a whole input, of which these are known: what no step before gave is as the plan has it.
+    /// The parts of a whole input in the order of their places, of which these are known: what no step before gave is as
+    /// the plan has it.
     pub fn of_whole(input: &Value, parts: Vec<Self>) -> Vec<Self> {
         let fields = input.as_object().filter(|fields| !fields.is_empty());
         let places: Vec<String> = match fields {
@@ -51,7 +52,9 @@ impl LabelledPart {
         let literal = places.into_iter().filter(|place| !parts.iter().any(|part| covers(part, place)));
         let literal =
             literal.map(|place| LabelledPart { place, label: Label::Literal, origin: "plan".to_owned() });
-        literal.chain(parts.iter().cloned()).collect()
+        let mut all: Vec<Self> = literal.chain(parts.iter().cloned()).collect();
+        all.sort_by(|one, other| one.place.cmp(&other.place));
+        all
     }
 
     /// The part as a model chose it that had read untrusted text when it made the plan of this draft.

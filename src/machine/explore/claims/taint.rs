@@ -1,6 +1,6 @@
 //! Untrusted output taints: at once, for good, and across nested runs.
 
-use crate::contract::Trust;
+use crate::contract::{ToolEffect, Trust};
 use crate::machine::explore::seen::{Claimed, Seen, ensure};
 use crate::machine::state::StepRun;
 use crate::machine::{EffectKind, Event, Progress, ToolOutcome, local};
@@ -11,7 +11,7 @@ fn is_untrusted(compiled: &CompiledSpec, plan: Option<&Progress>, step: u32) -> 
     tool.is_none_or(|tool| tool.trust == Trust::Untrusted)
 }
 
-/// Whether every field that was returned is declared to be trusted.
+/// Whether every field that was returned is declared to be trusted, or a trusted pure tool says why it failed.
 fn is_all_trusted(
     compiled: &CompiledSpec,
     plan: Option<&Progress>,
@@ -19,7 +19,9 @@ fn is_all_trusted(
     outcome: &ToolOutcome,
 ) -> bool {
     let tool = plan.and_then(|plan| compiled.tool(&plan.plan.steps.get(step as usize)?.tool));
-    let ToolOutcome::Returned { output, data, .. } = outcome else { return false };
+    let ToolOutcome::Returned { output, data, .. } = outcome else {
+        return tool.is_some_and(|tool| tool.trust == Trust::Trusted && tool.effect == ToolEffect::Pure);
+    };
     tool.is_some_and(|tool| !tool.taints(output, data.as_deref()))
 }
 
@@ -31,7 +33,9 @@ pub(super) fn check(seen: &Seen<'_>) -> Claimed {
             local(seen.compiled, seen.before, *effect).is_some_and(|here| {
                 let EffectKind::Step { step, .. } = here.id.kind else { return true };
                 let plan = here.state.task.progress.as_ref();
-                is_untrusted(here.compiled, plan, step) && !is_all_trusted(here.compiled, plan, step, outcome)
+                let has_failed = matches!(outcome, ToolOutcome::Failed { .. });
+                (has_failed || is_untrusted(here.compiled, plan, step))
+                    && !is_all_trusted(here.compiled, plan, step, outcome)
             })
         }
         _ => false,

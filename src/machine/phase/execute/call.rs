@@ -22,7 +22,7 @@ impl Run<'_> {
                 let tool = find_tool(self.compiled, &self.task, step);
                 self.task.tainted |= match &outcome {
                     ToolOutcome::Returned { output, data, .. } => taints(tool, output, data.as_deref()),
-                    ToolOutcome::Failed { .. } => is_untrusted(tool),
+                    ToolOutcome::Failed { .. } => tool.is_none_or(ToolContract::failure_taints),
                 };
                 let writes = tool.is_some_and(|tool| tool.effect == ToolEffect::Write);
                 match outcome {
