@@ -42,6 +42,6 @@ pub use plan::{
 #[doc(hidden)]
 pub use replies::{Action, Collaboration};
 #[doc(hidden)]
-pub use text::{excerpt, first_chars, is_sanitized, sanitize, sanitize_value};
+pub use text::{excerpt, first_chars, is_sanitized, is_shown, sanitize, sanitize_value};
 #[doc(hidden)]
 pub use tool::{FINAL_ANSWER, HITL};

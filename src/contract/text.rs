@@ -15,28 +15,34 @@ pub fn excerpt(text: &str, max: usize) -> String {
     if shown.len() < text.len() { format!("{shown}…") } else { shown.to_owned() }
 }
 
-/// Whether a character shows on a screen as what it is. Control characters move the cursor or erase what
-/// was written, marks of bidirectional text change the order in which a call reads, and invisible
-/// characters make two words look alike, or say what nobody sees. Joiners, combining marks and what makes a sign an
-/// emoji or a text count as visible.
+/// Whether a name may have a character. Control characters move the cursor or erase what was written, marks of
+/// bidirectional text change the order in which a call reads, and invisible characters make two words look alike.
+/// Joiners and combining marks count as visible.
 pub fn is_sanitized(c: char) -> bool {
     let reorders =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let ends_line = matches!(c, '\u{2028}' | '\u{2029}');
     let hides = matches!(
         c,
-        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'
-            | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{e0000}'..='\u{e007f}'
     );
-    // One of the first sixteen selectors makes an emoji of a sign; the first fourteen choose among its forms.
+    !(c.is_control() || reorders || ends_line || hides)
+}
+
+/// Whether a character shows on a screen as what it is, and says nothing that a person does not see: those that no name
+/// may have, and more that hide or have no form that is agreed on.
+pub fn is_shown(c: char) -> bool {
+    let hides = matches!(
+        c,
+        '\u{34f}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{2800}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0080}'..='\u{e0fff}'
+    );
+    // Two more selectors make an emoji or a text of a sign; these choose among its forms.
     let selects = matches!(c, '\u{fe00}'..='\u{fe0d}');
-    // A space that looks like another. The wide one belongs to Chinese, Japanese and Korean text.
-    let looks_alike = c.is_whitespace() && !c.is_ascii() && c != '\u{3000}';
-    // Those that no font is agreed on, and those that are no characters.
     let is_none = matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'..)
         || matches!(c as u32 & 0xffff, 0xfffe | 0xffff);
-    !(is_none || c.is_control() || reorders || ends_line || hides || selects || looks_alike)
+    is_sanitized(c) && !(hides || selects || is_none)
 }
 
 /// Whether a character that shows nothing of its own changes how the one before it shows. A row of them, or one behind a
@@ -55,7 +61,7 @@ fn joins(before: char, c: char) -> bool {
 
 /// Writes what would act on a screen as its number: `\u{202e}`. Line ends and tabs are kept.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    let stays = |before: char, c: char| matches!(c, '\n' | '\t') || (is_sanitized(c) && joins(before, c));
+    let stays = |before: char, c: char| matches!(c, '\n' | '\t') || (is_shown(c) && joins(before, c));
     let mut before = '\n';
     if text.chars().all(|c| stays(std::mem::replace(&mut before, c), c)) {
         return Cow::Borrowed(text);

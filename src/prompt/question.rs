@@ -33,7 +33,19 @@ pub(super) fn question(compiled: &CompiledSpec, state: &State, id: EffectId) -> 
         _ => step_question(state, id)?.to_owned(),
     };
     let writes = if matches!(id.kind, EffectKind::Human { .. }) { String::new() } else { list_writes(state) };
-    Some(sanitize(&(text + &writes)).into_owned())
+    Some(tell_spaces(&sanitize(&(text + &writes))))
+}
+
+/// Writes spaces that look like another as their numbers. The wide one belongs to Chinese, Japanese and Korean text.
+fn tell_spaces(text: &str) -> String {
+    let mut told = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_whitespace() && !c.is_ascii() && c != '\u{3000}' {
+            true => told.extend(c.escape_unicode()),
+            false => told.push(c),
+        }
+    }
+    told
 }
 
 /// The writes that the run has made, so that nobody allows one in the belief that nothing has happened yet.

@@ -97,11 +97,8 @@ fn what_shows_nothing_of_its_own_stays_only_where_it_changes_what_is_before_it()
     }
     let hidden = [
         '\u{34f}',
-        '\u{a0}',
         '\u{17b4}',
         '\u{180e}',
-        '\u{200a}',
-        '\u{202f}',
         '\u{206a}',
         '\u{2800}',
         '\u{fe00}',

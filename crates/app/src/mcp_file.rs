@@ -174,7 +174,7 @@ fn changes(server: &McpServer, pinned: &[McpTool], listed: &[McpTool]) -> Vec<St
 fn visible_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + 1);
     for c in json.chars() {
-        if c == '\n' || planwright::contract::is_sanitized(c) {
+        if c == '\n' || planwright::contract::is_shown(c) {
             text.push(c);
         } else {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")));

@@ -26,7 +26,7 @@ export function s(tag, attributes, ...children) {
 // Characters that reorder or hide text, and controls: they are shown by their number. A joiner is one of them where it
 // joins nothing: in an emoji, behind a letter of Arabic and beside a mark of an Indic word it is part of the writing.
 const HIDDEN =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|(?<!^|[\p{M}\p{Emoji_Modifier}\p{Extended_Pictographic}\p{Script=Arabic}])[\u200c\u200d](?!\p{M})/u;
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ue000-\uf8ff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]|(?<!^|[\p{M}\p{Emoji_Modifier}\p{Extended_Pictographic}\p{Script=Arabic}])[\u200c\u200d](?!\p{M})/u;
 
 // A text of somebody else as children of an element.
 export function parts(text) {

@@ -213,18 +213,23 @@ function expired(thread, open, onDone) {
   return h("div", null, h("p", null, "The time for an answer is over."), button, refusal);
 }
 
-// What stands behind the input in the words of a question: where a part of it comes from, and what was done before.
-const PART = /\n- (?:\*|\/.*): .* \((?:trusted|untrusted|written by .*|신뢰.*)\)$/;
+// What stands behind an input that is a text in the words of a question: what else would refuse the call, where it comes
+// from, and what was done before.
+const DENIED = /\n- (?:allowed by no plan|신뢰할 수 없는 글을 읽기 전에) .* \([a-z_]+\)$/;
+const PART = /\n- \*: .*$/;
 const MADE = /\n(?:Already made, and not made again|이미 실행되어 다시 실행되지 않는 호출):(?:\n- .*)+$/;
 
 // The input that stands in the words of a question about a call, as a field shows it; as it was planned where the words
 // are cut.
 function callInput(question, planned) {
-  let text = (/^.*\n(?:input|입력): ([^]*)$/.exec(question)?.[1] ?? "").replace(MADE, "");
-  while (typeof planned !== "string" && PART.test(text)) text = text.replace(PART, "");
-  let input = !text || /… \(\d+\)$/.test(text) ? (planned ?? text) : text;
+  const said = /^.*\n(?:input|입력): ([^]*)$/.exec(question)?.[1] ?? "";
+  // Any other input than a text is JSON on one line.
+  const [line] = said.split("\n", 1);
+  const text = said.replace(MADE, "").replace(PART, "").replace(DENIED, "");
+  const isCut = [line, text].some((shown) => /… \(\d+\)$/.test(shown));
+  let input = !said || isCut ? (planned ?? text) : text;
   try {
-    const value = JSON.parse(input);
+    const value = JSON.parse(isCut ? input : line);
     if (typeof value === "object") input = value;
   } catch {
     /* a text is the input itself */

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::task::Task;
-use crate::contract::is_sanitized;
+use crate::contract::sanitize;
 use crate::machine::vocabulary::{EffectId, EffectKind};
 use crate::spec::{CompiledSpec, Containment};
 
@@ -49,7 +49,7 @@ impl Task {
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
                 _ => return None,
             };
-            let is_line = text.chars().all(is_sanitized) && !text.trim().is_empty();
+            let is_line = sanitize(&text) == text && !text.contains(['\n', '\t']) && !text.trim().is_empty();
             if !is_line || text.chars().count() > MAX_CHARS {
                 return None;
             }
